@@ -55,8 +55,7 @@ pub(super) struct Life {
 impl Life {
     /// Takes the path in the roster. A start that fails is a short life.
     pub fn begin(place: Place, stay: Stay) -> Self {
-        let above = place.row().parent.as_ref().and_then(|parent| parent.presence());
-        let presence = Presence::below(above);
+        let presence = Presence::below(place.row().presence_above());
         place.roster().enter(place.row(), place.incarnation(), &presence);
         Self { place, presence, stay }
     }

@@ -33,3 +33,6 @@ pub use supervisor::{SupervisorMsg, SupervisorSpec};
 pub use timer::Tick;
 
 pub use ractor::{Actor, ActorCell, ActorProcessingErr, ActorRef, Message, SupervisionEvent};
+
+#[cfg(test)]
+mod tests;

@@ -23,7 +23,7 @@ use super::supervisor::{Supervisor, SupervisorArgs, SupervisorMsg, SupervisorSpe
 /// A running tree. Dropped, it is killed; call [`Root::stop`] before.
 #[derive(Debug)]
 pub struct Root {
-    guardian: ActorCell,
+    guardian: Guarded,
     supervisor: ActorRef<SupervisorMsg>,
     gone: CancellationToken,
     exit: watch::Receiver<Option<Exit>>,
@@ -41,17 +41,18 @@ pub async fn start_root(name: &str, roster: Roster, spec: SupervisorSpec) -> Res
     let (told, mut exit) = watch::channel(None);
     let guardian = Actor::spawn(None, Guardian, told).await;
     let (guardian, _) = guardian.map_err(|error| RootFailed(Exit::of_start(&error)))?;
+    let guardian = Guarded(guardian.get_cell());
     let place = Place::root(&roster, name);
     let life = Life::begin(place.clone(), Stay::WithActor);
     let gone = life.gone();
     let (booted, when_booted) = oneshot::channel();
     let args = SupervisorArgs { spec, place, booted };
-    let supervisor = child::spawn(Supervisor, args, life, guardian.get_cell()).await.map_err(RootFailed)?;
+    let supervisor = child::spawn(Supervisor, args, life, guardian.0.clone()).await.map_err(RootFailed)?;
     tokio::select! {
         Ok(()) = when_booted => {}
         exit = end_of(&mut exit) => return Err(RootFailed(exit)),
     }
-    Ok(Root { guardian: guardian.get_cell(), supervisor, gone, exit, roster })
+    Ok(Root { guardian, supervisor, gone, exit, roster })
 }
 
 impl Root {
@@ -88,16 +89,20 @@ impl Root {
             self.roster.note_overdue(&row.path);
         }
         tracing::error!(?limit, "the supervision tree did not stop in time and is killed");
-        self.guardian.kill();
+        self.guardian.0.kill();
         if timeout(KILL_WITHIN, self.gone.cancelled()).await.is_err() {
             tracing::error!("the supervision tree is killed, but something of it does not yield and still runs");
         }
     }
 }
 
-impl Drop for Root {
+/// The guardian of a tree. Dropped, also half way through the start, it is killed and the tree with it.
+#[derive(Debug)]
+struct Guarded(ActorCell);
+
+impl Drop for Guarded {
     fn drop(&mut self) {
-        self.guardian.kill();
+        self.0.kill();
     }
 }
 

@@ -79,7 +79,8 @@ impl Roster {
         self.0.restarts.load(Ordering::Relaxed)
     }
 
-    /// Calls the hook at each restart with the path and how the predecessor ended. It must be short.
+    /// Calls the hook at each restart with the path and how the predecessor ended. It is called in the
+    /// supervisor's turn: it must be short and must not panic.
     pub fn on_restart(&self, hook: impl Fn(&str, &Exit) + Send + Sync + 'static) {
         lock(&self.0.on_restart).push(Arc::new(hook));
     }
@@ -142,9 +143,7 @@ impl Roster {
         if row.has_below.swap(false, Ordering::AcqRel) {
             rows.retain(|_, other| !is_below(other, row));
         }
-        if let Some(parent) = &row.parent {
-            parent.has_below.store(true, Ordering::Release);
-        }
+        row.above().for_each(|above| above.has_below.store(true, Ordering::Release));
         rows.insert(Arc::clone(&row.path), Arc::clone(row));
     }
 
@@ -188,14 +187,7 @@ fn forget_dead_below(rows: &mut Rows, row: &Arc<Row>) {
 }
 
 fn is_below(row: &Row, above: &Arc<Row>) -> bool {
-    let mut parent = row.parent.as_ref();
-    while let Some(row) = parent {
-        if Arc::ptr_eq(row, above) {
-            return true;
-        }
-        parent = row.parent.as_ref();
-    }
-    false
+    row.above().any(|row| Arc::ptr_eq(row, above))
 }
 
 impl fmt::Debug for Roster {

@@ -58,6 +58,7 @@ struct Now {
     last_error: Option<String>,
     details: Map<String, Value>,
     cell: Option<ActorCell>,
+    ended: bool,
     presence: Weak<Presence>,
 }
 
@@ -71,6 +72,7 @@ impl Row {
             last_error: None,
             details: Map::new(),
             cell: None,
+            ended: false,
             presence: Weak::new(),
         };
         Self {
@@ -99,7 +101,7 @@ impl Row {
     pub fn begin(&self, presence: &Arc<Presence>, incarnation: u64) {
         self.panic_ordered.store(false, Ordering::Release);
         let mut now = lock(&self.now);
-        now.incarnation = incarnation;
+        (now.incarnation, now.ended) = (incarnation, false);
         now.state = Cow::Borrowed("starting");
         now.since = Instant::now();
         now.details.clear();
@@ -114,7 +116,8 @@ impl Row {
     }
 
     pub fn set_cell(&self, incarnation: u64, cell: ActorCell) {
-        self.write(incarnation, |now| now.cell = Some(cell));
+        // its task may be over already, and what is dead is not to be found
+        self.write(incarnation, |now| now.cell = (!now.ended).then_some(cell));
     }
 
     /// The actor is up, unless it has said something of its own already.
@@ -132,7 +135,7 @@ impl Row {
         if now.incarnation != incarnation {
             return false;
         }
-        now.cell = None;
+        (now.cell, now.ended) = (None, true);
         true
     }
 
@@ -158,8 +161,14 @@ impl Row {
         lock(&self.now).cell.clone()
     }
 
-    pub fn presence(&self) -> Option<Arc<Presence>> {
-        lock(&self.now).presence.upgrade()
+    /// The nearest actor above that lives. A path may have names in it where nobody does: `lease` in `lease/7`.
+    pub fn presence_above(&self) -> Option<Arc<Presence>> {
+        self.above().find_map(|row| lock(&row.now).presence.upgrade())
+    }
+
+    /// The rows above, nearest first.
+    pub fn above(&self) -> impl Iterator<Item = &Arc<Row>> {
+        std::iter::successors(self.parent.as_ref(), |row| row.parent.as_ref())
     }
 
     pub fn order_panic(&self) {

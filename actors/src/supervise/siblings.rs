@@ -180,7 +180,7 @@ impl Siblings {
         let slot = &mut self.slots[index];
         match slot.judge(Instant::now(), self.budget, self.backoff, &mut self.shared) {
             Next::Rest(pause) => {
-                slot.place.say(format!("restarting in {}", in_words(pause)));
+                slot.place.say(restarting(pause));
                 self.rest(myself, index, pause, Phase::Resting);
             }
             Next::Park(pause) => {
@@ -295,6 +295,13 @@ async fn start_within(limit: Duration, started: impl Future<Output = Result<(), 
     match timeout(limit, started).await {
         Ok(result) => result,
         Err(_) => Err(Exit::Failed(format!("did not start within {}", in_words(limit)))),
+    }
+}
+
+fn restarting(pause: Duration) -> String {
+    match pause {
+        Duration::ZERO => "restarting".to_owned(),
+        pause => format!("restarting in {}", in_words(pause)),
     }
 }
 
