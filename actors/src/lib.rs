@@ -8,3 +8,4 @@ pub mod decide;
 pub mod domain;
 pub mod invariants;
 pub mod ports;
+pub mod supervise;
