@@ -9,3 +9,4 @@ pub mod domain;
 pub mod invariants;
 pub mod ports;
 pub mod supervise;
+pub mod tree;

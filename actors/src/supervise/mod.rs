@@ -4,7 +4,7 @@ mod address;
 mod child;
 mod exit;
 mod life;
-mod lock;
+pub(crate) mod lock;
 mod nursery;
 mod owned;
 mod place;
