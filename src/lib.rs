@@ -1,3 +1,4 @@
 //! Windlass: an executor node for long tasks of AI products.
 
 pub mod config;
+pub mod telemetry;
