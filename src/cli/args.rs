@@ -25,8 +25,8 @@ Start here:
   windlass up --plugins ./plugins         gateway, node and dashboard on http://127.0.0.1:7420
   windlass submit hello --payload '{\"name\":\"Ann\"}' --follow
 
-Exit codes: 0 done, 1 the thing asked failed, 2 the task was cancelled, 64 wrong usage, 69 a service is unreachable,
-78 bad configuration.
+Exit codes: 0 done, 1 the thing asked failed, 2 the task was cancelled, 64 wrong usage,
+69 a service is unreachable, 78 bad configuration.
 
 Client commands talk to WINDLASS_URL (http://127.0.0.1:7420) with WINDLASS_API_KEY.";
 

@@ -60,6 +60,8 @@ impl CliError {
     pub fn message(&self) -> Option<String> {
         match self {
             CliError::ReaderGone => None,
+            // one line a fault, each whole by itself: a log's reader may see only one of them
+            CliError::Configuration(faults) => Some(mask_urls(&faults.to_string().replace('\n', "\nwindlass: "))),
             error => Some(mask_urls(&error.to_string())),
         }
     }

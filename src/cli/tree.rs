@@ -75,7 +75,7 @@ fn says(actor: &Value) -> String {
     parts.extend(actor.get("age_seconds").and_then(Value::as_f64).map(age));
     let restarts = actor.get("restarts").and_then(Value::as_u64).unwrap_or(0);
     if restarts > 0 {
-        parts.push(format!("{restarts} restarts"));
+        parts.push(format!("{restarts} restart{}", if restarts == 1 { "" } else { "s" }));
     }
     if let Some(error) = actor.get("last_error").and_then(Value::as_str) {
         parts.push(format!("last error: {}", harmless(error)));

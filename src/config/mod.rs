@@ -1,7 +1,7 @@
 //! Configuration: `windlass.toml` < environment < flags, read into a [`Config`] or refused with all [`Faults`] at once.
 //!
-//! Raw settings ([`raw`]) are judged by the table of keys ([`keys`]) and converted once ([`resolve`]). Everything here
-//! is pure: the file's text, the environment and the host's name are arguments; [`load`] alone asks the world for them.
+//! Raw settings ([`raw`]) are judged by the table of keys ([`keys`]) and converted once ([`mod@resolve`]). Everything here
+//! is pure: the file's text, the environment and the host's name are arguments; [`load()`] alone asks the world.
 
 mod documentation;
 mod fault;
