@@ -203,13 +203,17 @@ def describe(*arguments: str, environment: Optional[Mapping[str, str]] = None) -
     ours.settimeout(PATIENCE)
     process = start("windlass.describe", arguments, theirs, environment or {})
     theirs.close()
+    piped: List[bytes] = []
+    # While the frame is awaited: a plugin that prints at import would otherwise block on a full pipe.
+    drain = threading.Thread(target=lambda: piped.extend(process.communicate()), daemon=True)
+    drain.start()
     try:
         frame = frames.FrameReader(ours).read()
-        _, errors = process.communicate(timeout=PATIENCE)
     finally:
         ours.close()
+        drain.join(PATIENCE)
     if frame is None:
-        raise AssertionError("describe sent nothing: %r" % errors)
+        raise AssertionError("describe sent nothing: %r" % piped)
     assert frame[0] == {"t": "described"}, frame[0]
     return json.loads(bytes(frame[1]))
 

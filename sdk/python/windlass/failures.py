@@ -10,6 +10,8 @@ MAX_DETAIL = 16 * 1024
 _MAX_MESSAGE = 12 * 1024
 _MAX_CODE = 64
 _FRAMES = 6
+# Seconds; infinity is no JSON.
+_LONGEST_WAIT = 1e9
 
 
 def failed(run: Optional[int], kind: str, code: str, detail: str, retry_after: Optional[float] = None) -> bytes:
@@ -56,7 +58,7 @@ def _seconds(value: Any) -> Optional[float]:
         seconds = float(value)
     except (TypeError, ValueError):
         return None
-    return seconds if 0 <= seconds < 1e9 else None
+    return None if seconds != seconds else min(max(seconds, 0.0), _LONGEST_WAIT)
 
 
 _SDK = __file__[: -len("failures.py")]

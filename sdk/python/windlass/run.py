@@ -25,7 +25,7 @@ _RETRY_SECONDS = 0.02
 class Run:
     __slots__ = (
         "id", "header", "ended", "cancelled", "reason", "result", "shield", "loop", "task",
-        "_channel", "_timer", "_body", "_parts", "_guard", "_changed", "_seen", "_beat",
+        "_channel", "_timer", "_body", "_parts", "_guard", "_changed", "_seen",
         "_ref", "_unacked", "_unacked_bytes", "_answers", "_wake", "_progress", "_progress_at", "_book",
     )  # fmt: skip
 
@@ -46,7 +46,6 @@ class Run:
         self._guard = threading.Lock()
         self._changed: Optional[threading.Condition] = None
         self._seen = False
-        self._beat = False
         self._ref = 0
         self._unacked: Dict[int, int] = {}
         self._unacked_bytes = 0
@@ -179,31 +178,32 @@ class Run:
             loop, task = self.loop, self.task
         self._notify()
         if task is not None:
-            self._from_outside(loop, task.cancel)
-            self._from_outside(loop, self._mark_beat)
+            self._from_outside(loop, self._cancel_task)
         self._timer.after(NOTICE_SECONDS, self._interrupt)
 
     def attach(self, loop: Any, task: Any) -> None:
         """From here on a cancel reaches the coroutine itself."""
         with self._guard:
             self.loop, self.task = loop, task
-            if self.cancelled:
-                task.cancel()
-                # It runs in this very thread, so it is answering.
-                self._beat = True
+            late = self.cancelled
+        if late:
+            self._cancel_task()
 
     def noticed(self) -> None:
         """User code is being closed already: interrupting its `finally` would do harm."""
         self._seen = True
 
     def _interrupt(self) -> None:
-        if self.ended or self._seen or self._beat:
+        if self.ended or self._seen:
             return
         if not self.shield.interrupt():
             self._timer.after(_RETRY_SECONDS, self._interrupt)
 
-    def _mark_beat(self) -> None:
-        self._beat = True
+    def _cancel_task(self) -> None:
+        """On the loop. Whoever has heard of the cancel already is cleaning up, and would hear of it twice."""
+        if not self._seen and not self.shield.arrived:
+            self._seen = True
+            self.task.cancel()
 
     def _from_outside(self, loop: Any, act: Any) -> None:
         try:
