@@ -145,7 +145,7 @@ class Index:
 
     # Published
 
-    def publish(self, document: str) -> Dict[str, Any]:
+    def publish(self, document: str) -> None:
         """In one transaction: a search finds the document with all of its chunks, or as it was before."""
         value = self._parsed_value()
         with self._transaction():
@@ -168,7 +168,6 @@ class Index:
                 "indexed_at = excluded.indexed_at",
                 (document, name, value["title"], value["media_type"], value["pages"], value["characters"], chunks),
             )
-        return self.published(document)
 
     def published(self, document: str) -> Dict[str, Any]:
         keys = ("title", "media_type", "pages", "characters", "chunks")

@@ -71,8 +71,8 @@ def _read(options: Options, progress: Progress) -> bytes:
 
 def _download(options: Options, progress: Progress) -> Document:
     url = str(options.url)
-    request = urllib.request.Request(url, headers={"User-Agent": "windlass-ingest/1"})
     try:
+        request = urllib.request.Request(url, headers={"User-Agent": "windlass-ingest/1"})
         with urllib.request.urlopen(request, timeout=_TIMEOUT_SECONDS) as answer:
             length = answer.headers.get("Content-Length", "")
             size = int(length) if length.isdigit() else 0
