@@ -10,6 +10,7 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from typing import Any, Dict
 
@@ -118,7 +119,7 @@ time.sleep(3600)
 @register("probe_tree", worker_threads=4)
 def probe_tree(model_spec, payload, inference_params):
     marker = str(payload["marker"])
-    up = payload.get("ready") or "/tmp/probe-tree-%d-%s" % (os.getpid(), context().task_id)
+    up = payload.get("ready") or os.path.join(tempfile.gettempdir(), "probe-tree-%d-%s" % (os.getpid(), context().task_id))
     command = '"$0" -c "$1" "$2"; :'
     environment = {**os.environ, "PROBE_MARKER": marker}
     shell = subprocess.Popen(["sh", "-c", "trap '' TERM; " + command, sys.executable, TREE, up], env=environment)

@@ -89,10 +89,11 @@ class Node:
             self.process.kill()
             self.process.wait()
             raise
-        for drain in self._drains:
-            drain.join(PATIENCE)
-        self.process.stdout.close()
-        self.process.stderr.close()
+        for drain, pipe in zip(self._drains, (self.process.stdout, self.process.stderr)):
+            drain.join(2)
+            # A process that a probe left behind may hold the pipe open.
+            if not drain.is_alive():
+                pipe.close()
 
     def ready(self) -> Message:
         return self.until(lambda message: message.kind == "ready")
