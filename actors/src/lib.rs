@@ -8,3 +8,5 @@ pub mod decide;
 pub mod domain;
 pub mod invariants;
 pub mod ports;
+#[cfg(any(test, feature = "testkit"))]
+pub mod testkit;

@@ -6,6 +6,7 @@ pub mod intake;
 pub mod ledger;
 pub mod records;
 pub mod registry;
+pub mod rules;
 pub mod runner;
 pub mod signals;
 
