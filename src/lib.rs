@@ -1,3 +1,6 @@
-//! The node's library: how the world answers the executor's ports.
+//! Windlass: an executor node for long tasks of AI products.
 
 pub mod adapters;
+pub mod cli;
+pub mod config;
+pub mod telemetry;

@@ -4,10 +4,10 @@ WITH page AS MATERIALIZED (
     FROM task WHERE id > ?1 ORDER BY id LIMIT ?2
 ),
 event AS (
-    SELECT task_id, seq, epoch, lag(epoch) OVER (PARTITION BY task_id ORDER BY seq) AS epoch_before,
+    SELECT task_id, seq, e.epoch, lag(e.epoch) OVER (PARTITION BY task_id ORDER BY seq) AS epoch_before,
            iif(kind = 'state', data ->> 'status', NULL) AS state,
            iif(kind = 'state', data ->> 'reason', NULL) AS reason
-    FROM page CROSS JOIN task_event ON task_id = page.id
+    FROM page CROSS JOIN task_event AS e ON e.task_id = page.id
 ),
 told AS (
     SELECT task_id, count(*) AS event_count, min(seq) AS first_seq, max(seq) AS max_seq,
