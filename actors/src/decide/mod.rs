@@ -1,6 +1,3 @@
-<<<<<<< HEAD
-
-=======
 //! Decisions, pure: what to do, from what is known. Time and dice are arguments.
 
 pub mod admission;
@@ -11,4 +8,3 @@ pub mod retry;
 pub mod timeout;
 pub mod trust;
 pub mod verdict;
->>>>>>> main

@@ -8,8 +8,8 @@ use serde_json::value::RawValue;
 
 use super::ledger::{Backoff, Limits, TakeCause};
 use crate::domain::{
-    Command, ErrorKind, EventKind, Json, NewEvent, Outcome, ReleaseReason, StateData, Status,
-    TaskError, Timestamp, Verdict,
+    Command, ErrorKind, EventKind, Json, NewEvent, Outcome, ReleaseReason, StateData, Status, TaskError, Timestamp,
+    Verdict,
 };
 
 /// How long a claim of a paused type waits.
@@ -31,11 +31,7 @@ pub struct Sizes {
 
 impl Default for Sizes {
     fn default() -> Self {
-        Sizes {
-            event: 64 << 10,
-            result: 4 << 20,
-            text: 16 << 10,
-        }
+        Sizes { event: 64 << 10, result: 4 << 20, text: 16 << 10 }
     }
 }
 
@@ -43,14 +39,7 @@ impl Sizes {
     /// The event, or in its place how large it was and how it began.
     pub fn event(&self, event: &NewEvent) -> NewEvent {
         let data = sound(&event.data);
-        NewEvent {
-            kind: event.kind,
-            data: if data.len() > self.event {
-                cut(&data, self.event / 8)
-            } else {
-                data
-            },
-        }
+        NewEvent { kind: event.kind, data: if data.len() > self.event { cut(&data, self.event / 8) } else { data } }
     }
 
     /// The verdict with its texts cleaned. A result that is too large fails the task for good: another run would only
@@ -69,55 +58,21 @@ impl Sizes {
                 ),
                 kind: ErrorKind::Permanent,
             },
-            Verdict::Complete { result } => Verdict::Complete {
-                result: sound(&result),
-            },
+            Verdict::Complete { result } => Verdict::Complete { result: sound(&result) },
             Verdict::Cancel => Verdict::Cancel,
-            Verdict::Fail {
-                outcome,
-                error,
-                kind,
-            } => Verdict::Fail {
-                outcome,
-                error: self.error(error),
-                kind,
-            },
-            Verdict::DeadLetter {
-                outcome,
-                error,
-                kind,
-            } => Verdict::DeadLetter {
-                outcome,
-                error: self.error(error),
-                kind,
-            },
-            Verdict::RetryIn {
-                outcome,
-                error,
-                delay,
-            } => Verdict::RetryIn {
-                outcome,
-                error: self.error(error),
-                delay,
-            },
-            Verdict::Release {
-                reason,
-                delay,
-                detail,
-            } => Verdict::Release {
-                reason,
-                delay,
-                detail: self.text(&detail),
-            },
+            Verdict::Fail { outcome, error, kind } => Verdict::Fail { outcome, error: self.error(error), kind },
+            Verdict::DeadLetter { outcome, error, kind } => {
+                Verdict::DeadLetter { outcome, error: self.error(error), kind }
+            }
+            Verdict::RetryIn { outcome, error, delay } => Verdict::RetryIn { outcome, error: self.error(error), delay },
+            Verdict::Release { reason, delay, detail } => {
+                Verdict::Release { reason, delay, detail: self.text(&detail) }
+            }
         }
     }
 
     fn error(&self, error: TaskError) -> TaskError {
-        TaskError {
-            code: self.text(&error.code),
-            detail: self.text(&error.detail),
-            kind: error.kind,
-        }
+        TaskError { code: self.text(&error.code), detail: self.text(&error.detail), kind: error.kind }
     }
 
     /// A text for people without NUL, cut where it is too long; both show.
@@ -126,11 +81,7 @@ impl Sizes {
         if clean.len() <= self.text {
             return clean;
         }
-        format!(
-            "{}… (cut: it had {} bytes)",
-            &clean[..clean.floor_char_boundary(self.text)],
-            text.len()
-        )
+        format!("{}… (cut: it had {} bytes)", &clean[..clean.floor_char_boundary(self.text)], text.len())
     }
 
     /// The checkpoint, or the event that says it was too large to be kept (the one before it stays).
@@ -138,16 +89,9 @@ impl Sizes {
         if checkpoint.len() <= self.result {
             return Ok(sound(checkpoint));
         }
-        let text = format!(
-            "a checkpoint of {} bytes was not kept: the limit is {}",
-            checkpoint.len(),
-            self.result
-        );
+        let text = format!("a checkpoint of {} bytes was not kept: the limit is {}", checkpoint.len(), self.result);
         let data = serde_json::json!({"level": "warning", "stream": "windlass", "text": text});
-        Err(NewEvent {
-            kind: EventKind::Log,
-            data: Json::trusted(data.to_string()),
-        })
+        Err(NewEvent { kind: EventKind::Log, data: Json::trusted(data.to_string()) })
     }
 
     /// The values of output events as one array. What goes beyond the limit is left out, and the last element says so.
@@ -185,21 +129,14 @@ fn values(data: &str) -> Vec<&str> {
 
 /// A JSON text without a bare NUL, which no JSON has and a database may not store.
 fn sound(json: &Json) -> Json {
-    if json.as_str().contains('\0') {
-        Json::trusted(json.as_str().replace('\0', "\\u0000"))
-    } else {
-        json.clone()
-    }
+    if json.as_str().contains('\0') { Json::trusted(json.as_str().replace('\0', "\\u0000")) } else { json.clone() }
 }
 
 fn cut(data: &Json, keep: usize) -> Json {
     let text = data.as_str();
     let kept = &text[..text.floor_char_boundary(keep)];
     let quoted = serde_json::Value::from(kept);
-    Json::trusted(format!(
-        r#"{{"truncated":true,"bytes":{},"text":{quoted}}}"#,
-        text.len()
-    ))
+    Json::trusted(format!(r#"{{"truncated":true,"bytes":{},"text":{quoted}}}"#, text.len()))
 }
 
 /// A share of 1 that a database can store and compare.
@@ -237,29 +174,20 @@ impl Gate {
         if self.paused {
             return (0, PAUSED_FOR);
         }
-        let free = |limit: Option<u32>, used: u32| {
-            limit.map_or(u32::MAX, |limit| limit.saturating_sub(used))
-        };
+        let free = |limit: Option<u32>, used: u32| limit.map_or(u32::MAX, |limit| limit.saturating_sub(used));
         let by_running = free(limits.max_running, self.running);
         let by_starts = free(limits.starts_per_minute, self.starts);
         if by_starts >= by_running {
             return (by_running, LIMITED_FOR);
         }
-        (
-            by_starts,
-            self.oldest_start
-                .map_or(START_WINDOW, |at| at.plus(START_WINDOW).since(now)),
-        )
+        (by_starts, self.oldest_start.map_or(START_WINDOW, |at| at.plus(START_WINDOW).since(now)))
     }
 }
 
 impl Backoff {
     /// Full jitter: uniform in [0, min(cap, base * 2^n)).
     pub fn delay(&self, n: u32) -> Duration {
-        let ceiling = self
-            .base
-            .saturating_mul(1_u32.checked_shl(n).unwrap_or(u32::MAX))
-            .min(self.cap);
+        let ceiling = self.base.saturating_mul(1_u32.checked_shl(n).unwrap_or(u32::MAX)).min(self.cap);
         ceiling.mul_f64(self.dice.clamp(0.0, 1.0))
     }
 }
@@ -268,9 +196,7 @@ impl TakeCause {
     /// What taking a task from its owner means for the task. `losses` is how many it had.
     pub fn command(self, backoff: &Backoff, losses: u32) -> Command {
         match self {
-            TakeCause::Lease | TakeCause::Predecessor => Command::Lose {
-                backoff: backoff.delay(losses + 1),
-            },
+            TakeCause::Lease | TakeCause::Predecessor => Command::Lose { backoff: backoff.delay(losses + 1) },
             TakeCause::NoActor => Command::Settle(Verdict::Release {
                 reason: ReleaseReason::ActorDied,
                 delay: Duration::ZERO,
@@ -284,22 +210,12 @@ impl TakeCause {
 mod tests {
     use super::*;
 
-    const SIZES: Sizes = Sizes {
-        event: 64,
-        result: 16,
-        text: 8,
-    };
+    const SIZES: Sizes = Sizes { event: 64, result: 16, text: 8 };
 
     #[test]
     fn a_large_event_says_how_large_it_was_and_how_it_began() {
-        let event = NewEvent {
-            kind: EventKind::Log,
-            data: Json::trusted(format!("\"{}\"", "é".repeat(40))),
-        };
-        assert_eq!(
-            SIZES.event(&event).data.as_str(),
-            r#"{"truncated":true,"bytes":82,"text":"\"ééé"}"#
-        );
+        let event = NewEvent { kind: EventKind::Log, data: Json::trusted(format!("\"{}\"", "é".repeat(40))) };
+        assert_eq!(SIZES.event(&event).data.as_str(), r#"{"truncated":true,"bytes":82,"text":"\"ééé"}"#);
     }
 
     #[test]
@@ -312,31 +228,17 @@ mod tests {
     fn partial_output_is_one_bounded_array() {
         assert_eq!(SIZES.partial([]), None);
         assert_eq!(
-            SIZES
-                .partial([
-                    r#"{"values":[1,"a"]}"#,
-                    r#"{"values":[]}"#,
-                    r#"{"values":[{"b":2}]}"#
-                ])
-                .unwrap()
-                .as_str(),
+            SIZES.partial([r#"{"values":[1,"a"]}"#, r#"{"values":[]}"#, r#"{"values":[{"b":2}]}"#]).unwrap().as_str(),
             r#"[1,"a",{"b":2}]"#
         );
         let long = r#"{"values":["0123456789","0123456789"]}"#;
-        assert_eq!(
-            SIZES.partial([long]).unwrap().as_str(),
-            r#"["0123456789",{"truncated":true,"bytes":24}]"#
-        );
+        assert_eq!(SIZES.partial([long]).unwrap().as_str(), r#"["0123456789",{"truncated":true,"bytes":24}]"#);
     }
 
     #[test]
     fn backoff_grows_to_its_cap() {
-        let backoff = Backoff {
-            base: Duration::from_secs(2),
-            cap: Duration::from_secs(300),
-            dice: 0.5,
-        };
-        assert_eq!(backoff.delay(1), Duration::from_secs(2));
+        let backoff = Backoff { base: Duration::from_secs(2), cap: Duration::from_secs(300), dice: 0.5 };
+        assert_eq!(backoff.delay(1), Duration::from_secs(1));
         assert_eq!(backoff.delay(40), Duration::from_secs(150));
     }
 }

@@ -25,33 +25,16 @@ impl Verb for Cancel {
             return Ok(CancelAnswer::Unknown);
         };
         let before = row.standing()?;
-        if before.status == Status::Cancelled
-            || (before.status == Status::Running && before.cancel_requested)
-        {
+        if before.status == Status::Cancelled || (before.status == Status::Running && before.cancel_requested) {
             return Ok(CancelAnswer::Already(tx.task(self.task).await?));
         }
         let reason = self.reason.as_ref().map(|r| tx.sizes.text(r));
-        let with = With {
-            finish_token: None,
-            cancel_reason: reason.as_deref(),
-        };
-        let Some(next) = tx
-            .apply(
-                &row,
-                Command::Cancel {
-                    reason: reason.clone(),
-                },
-                with,
-            )
-            .await?
-        else {
+        let with = With { finish_token: None, cancel_reason: reason.as_deref() };
+        let Some(next) = tx.apply(&row, Command::Cancel { reason: reason.clone() }, with).await? else {
             return Ok(CancelAnswer::Finished(tx.task(self.task).await?));
         };
         if next.status == Status::Running {
-            tx.signal(Signal::CancelRequested {
-                task: self.task,
-                epoch: Epoch(row.epoch),
-            });
+            tx.signal(Signal::CancelRequested { task: self.task, epoch: Epoch(row.epoch) });
         }
         Ok(CancelAnswer::Accepted(tx.task(self.task).await?))
     }
@@ -64,19 +47,11 @@ impl Verb for Replays {
     type Answer = ReplayAnswer;
 
     async fn run(&self, tx: &mut Tx<'_>) -> Result<ReplayAnswer, Fault> {
-        let Replay {
-            task,
-            payload,
-            fresh,
-        } = &self.0;
+        let Replay { task, payload, fresh } = &self.0;
         let Some(row) = tx.load_one(*task).await? else {
             return Ok(ReplayAnswer::Unknown);
         };
-        if tx
-            .apply(&row, Command::Replay, With::default())
-            .await?
-            .is_none()
-        {
+        if tx.apply(&row, Command::Replay, With::default()).await?.is_none() {
             return Ok(ReplayAnswer::NotFailed(tx.task(*task).await?));
         }
         sqlx::query("UPDATE task SET started_at = NULL, stage = NULL, progress = NULL, recorded = 0 WHERE id = ?1")
@@ -100,14 +75,9 @@ impl Verb for Discard {
     type Answer = Vec<TaskId>;
 
     async fn run(&self, tx: &mut Tx<'_>) -> Result<Vec<TaskId>, Fault> {
-        let ids: Vec<String> = sqlx::query_scalar(include_str!("sql/discard.sql"))
-            .bind(json(&self.0)?)
-            .fetch_all(&mut *tx.conn)
-            .await?;
-        let mut ids = ids
-            .iter()
-            .map(|id| task_id(id))
-            .collect::<Result<Vec<_>, _>>()?;
+        let ids: Vec<String> =
+            sqlx::query_scalar(include_str!("sql/discard.sql")).bind(json(&self.0)?).fetch_all(&mut *tx.conn).await?;
+        let mut ids = ids.iter().map(|id| task_id(id)).collect::<Result<Vec<_>, _>>()?;
         ids.sort();
         Ok(ids)
     }
@@ -116,7 +86,6 @@ impl Verb for Discard {
 impl Tx<'_> {
     async fn task(&mut self, id: TaskId) -> Result<Box<Task>, Fault> {
         let task = read::task(&mut *self.conn, id, &self.sizes).await?;
-        task.map(Box::new)
-            .ok_or_else(|| Fault::damaged("a task without a body"))
+        task.map(Box::new).ok_or_else(|| Fault::damaged("a task without a body"))
     }
 }

@@ -3,8 +3,7 @@
 use serde::Serialize;
 use uuid::Uuid;
 use windlass_actors::domain::{
-    AttemptEnd, Command, Epoch, EventKind, Json, Move, NewEvent, Standing, StateData, Status,
-    TaskId, apply,
+    AttemptEnd, Command, Epoch, EventKind, Json, Move, NewEvent, Standing, StateData, Status, TaskId, apply,
 };
 
 use super::fault::Fault;
@@ -21,13 +20,7 @@ impl EventRow {
     }
 
     pub fn state(task: TaskId, seq: i64, epoch: Epoch, data: &StateData) -> Result<Self, Fault> {
-        Ok(EventRow(
-            task,
-            seq,
-            epoch,
-            EventKind::State.as_str(),
-            Json::trusted(json(data)?),
-        ))
+        Ok(EventRow(task, seq, epoch, EventKind::State.as_str(), Json::trusted(json(data)?)))
     }
 }
 
@@ -41,9 +34,7 @@ pub(super) struct With<'a> {
 impl Tx<'_> {
     pub async fn insert_events(&mut self, events: &[EventRow]) -> Result<(), Fault> {
         if !events.is_empty() {
-            let insert = sqlx::query(include_str!("sql/insert_events.sql"))
-                .bind(json(&events)?)
-                .bind(self.now.0);
+            let insert = sqlx::query(include_str!("sql/insert_events.sql")).bind(json(&events)?).bind(self.now.0);
             insert.execute(&mut *self.conn).await?;
         }
         Ok(())
@@ -51,12 +42,7 @@ impl Tx<'_> {
 
     /// Moves a task by the table and writes all that it says. None if the table refuses. `row` is as read in this
     /// transaction, but for `last_seq`, which may be ahead.
-    pub async fn apply(
-        &mut self,
-        row: &TaskRow,
-        command: Command,
-        with: With<'_>,
-    ) -> Result<Option<Standing>, Fault> {
+    pub async fn apply(&mut self, row: &TaskRow, command: Command, with: With<'_>) -> Result<Option<Standing>, Fault> {
         let Ok(moved) = apply(&row.standing()?, command, self.now) else {
             return Ok(None);
         };
@@ -73,15 +59,10 @@ impl Tx<'_> {
         }
         if let Some(result) = &moved.result {
             let update = sqlx::query("UPDATE task_body SET result = ?2 WHERE id = ?1");
-            update
-                .bind(&row.id)
-                .bind(result.as_str())
-                .execute(&mut *self.conn)
-                .await?;
+            update.bind(&row.id).bind(result.as_str()).execute(&mut *self.conn).await?;
         }
         if let Some(data) = &moved.event {
-            self.insert_events(&[EventRow::state(id, last_seq, moved.next.epoch, data)?])
-                .await?;
+            self.insert_events(&[EventRow::state(id, last_seq, moved.next.epoch, data)?]).await?;
             self.recorded(id, last_seq);
         }
         if moved.next.status == Status::Queued {
@@ -90,13 +71,7 @@ impl Tx<'_> {
         Ok(())
     }
 
-    async fn write_task(
-        &mut self,
-        row: &TaskRow,
-        moved: &Move,
-        last_seq: i64,
-        with: &With<'_>,
-    ) -> Result<(), Fault> {
+    async fn write_task(&mut self, row: &TaskRow, moved: &Move, last_seq: i64, with: &With<'_>) -> Result<(), Fault> {
         let next = &moved.next;
         let error = moved.error.as_ref().map(json).transpose()?;
         let update = sqlx::query(include_str!("sql/write_move.sql"))
@@ -124,12 +99,7 @@ impl Tx<'_> {
         }
     }
 
-    async fn end_attempt(
-        &mut self,
-        row: &TaskRow,
-        end: &AttemptEnd,
-        token: Option<Uuid>,
-    ) -> Result<(), Fault> {
+    async fn end_attempt(&mut self, row: &TaskRow, end: &AttemptEnd, token: Option<Uuid>) -> Result<(), Fault> {
         sqlx::query(include_str!("sql/end_attempt.sql"))
             .bind(&row.id)
             .bind(row.epoch)

@@ -23,23 +23,18 @@ impl Checkpoint {
     pub fn new(database: &Path) -> Self {
         let mut wal = database.as_os_str().to_owned();
         wal.push("-wal");
-        Checkpoint {
-            wal: wal.into(),
-            looked: Instant::now(),
-        }
+        Checkpoint { wal: wal.into(), looked: Instant::now() }
     }
 
     pub async fn after_commit(&mut self, conn: Option<&mut SqliteConnection>) {
         if self.looked.elapsed() > LOOK {
             self.looked = Instant::now();
-            self.empty(conn, LARGE_BYTES, "PRAGMA busy_timeout = 100")
-                .await;
+            self.empty(conn, LARGE_BYTES, "PRAGMA busy_timeout = 100").await;
         }
     }
 
     pub async fn idle(&mut self, conn: Option<&mut SqliteConnection>) {
-        self.empty(conn, IDLE_BYTES, "PRAGMA busy_timeout = 0")
-            .await;
+        self.empty(conn, IDLE_BYTES, "PRAGMA busy_timeout = 0").await;
     }
 
     /// Readers may be in the way: then it is tried again at the next look.
@@ -48,11 +43,7 @@ impl Checkpoint {
         let Some(conn) = conn.filter(|_| size > above) else {
             return;
         };
-        for step in [
-            patience,
-            "PRAGMA wal_checkpoint(TRUNCATE)",
-            "PRAGMA busy_timeout = 500",
-        ] {
+        for step in [patience, "PRAGMA wal_checkpoint(TRUNCATE)", "PRAGMA busy_timeout = 500"] {
             if let Err(error) = conn.execute(step).await {
                 tracing::debug!(%error, step, "the -wal was not emptied");
             }

@@ -28,10 +28,7 @@ impl Verb for Claims {
     }
 
     fn split(&self) -> Vec<Self> {
-        let one = |claim: &Claim| Claims {
-            owner: self.owner.clone(),
-            claims: vec![claim.clone()],
-        };
+        let one = |claim: &Claim| Claims { owner: self.owner.clone(), claims: vec![claim.clone()] };
         self.claims.iter().map(one).collect()
     }
 
@@ -54,63 +51,31 @@ impl Tx<'_> {
         }
     }
 
-    fn claim_held(
-        &self,
-        owner: &Owner,
-        claim: &Claim,
-        row: ClaimRow,
-    ) -> Result<ClaimAnswer, Fault> {
+    fn claim_held(&self, owner: &Owner, claim: &Claim, row: ClaimRow) -> Result<ClaimAnswer, Fault> {
         let ours = row.task.is_held(row.task.key()?, owner.incarnation);
         if ours && row.task.claim_token.as_deref() == Some(claim.token.to_string().as_str()) {
-            return Ok(ClaimAnswer::Claimed(Box::new(
-                row.claimed(self.now, false)?,
-            )));
+            return Ok(ClaimAnswer::Claimed(Box::new(row.claimed(self.now, false)?)));
         }
         let lease_left = span(row.task.lease_until.unwrap_or(0) - self.now.0);
-        Ok(ClaimAnswer::HeldBy {
-            owner: row.task.node(),
-            lease_left,
-        })
+        Ok(ClaimAnswer::HeldBy { owner: row.task.node(), lease_left })
     }
 
-    async fn claim_queued(
-        &mut self,
-        owner: &Owner,
-        claim: &Claim,
-        row: ClaimRow,
-    ) -> Result<ClaimAnswer, Fault> {
-        let (due, overdue) = (
-            row.task.not_before,
-            row.task.deadline_at.is_some_and(|at| at <= self.now.0),
-        );
+    async fn claim_queued(&mut self, owner: &Owner, claim: &Claim, row: ClaimRow) -> Result<ClaimAnswer, Fault> {
+        let (due, overdue) = (row.task.not_before, row.task.deadline_at.is_some_and(|at| at <= self.now.0));
         if !overdue {
             if due > self.now.0 {
-                return Ok(ClaimAnswer::NotDue {
-                    due_in: Timestamp(due).since(self.now),
-                });
+                return Ok(ClaimAnswer::NotDue { due_in: Timestamp(due).since(self.now) });
             }
             if Suspicion::from_int(row.task.suspect) > claim.suspects {
-                return Ok(ClaimAnswer::Limited {
-                    retry_after: LIMITED_FOR,
-                });
+                return Ok(ClaimAnswer::Limited { retry_after: LIMITED_FOR });
             }
-            let gate = self
-                .gate(claim.task_type.as_str(), owner, &claim.limits, claim.token)
-                .await?;
+            let gate = self.gate(claim.task_type.as_str(), owner, &claim.limits, claim.token).await?;
             let (room, retry_after) = gate.room(&claim.limits, self.now);
             if room == 0 {
                 return Ok(ClaimAnswer::Limited { retry_after });
             }
         }
-        let claimed = self
-            .start(owner, claim.token, &claim.limits, vec![row])
-            .await?
-            .pop();
-        Ok(claimed.map_or(
-            ClaimAnswer::Finished {
-                status: Status::Failed,
-            },
-            |c| ClaimAnswer::Claimed(Box::new(c)),
-        ))
+        let claimed = self.start(owner, claim.token, &claim.limits, vec![row]).await?.pop();
+        Ok(claimed.map_or(ClaimAnswer::Finished { status: Status::Failed }, |c| ClaimAnswer::Claimed(Box::new(c))))
     }
 }

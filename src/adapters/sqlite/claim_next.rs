@@ -28,10 +28,7 @@ impl Verb for ClaimNexts {
     }
 
     fn split(&self) -> Vec<Self> {
-        let one = |claim: &ClaimNext| ClaimNexts {
-            owner: self.owner.clone(),
-            claims: vec![claim.clone()],
-        };
+        let one = |claim: &ClaimNext| ClaimNexts { owner: self.owner.clone(), claims: vec![claim.clone()] };
         self.claims.iter().map(one).collect()
     }
 
@@ -42,30 +39,17 @@ impl Verb for ClaimNexts {
 
 impl Tx<'_> {
     async fn claim_next(&mut self, owner: &Owner, claim: &ClaimNext) -> Result<NextAnswer, Fault> {
-        let gate = self
-            .gate(claim.task_type.as_str(), owner, &claim.limits, claim.token)
-            .await?;
+        let gate = self.gate(claim.task_type.as_str(), owner, &claim.limits, claim.token).await?;
         if gate.repeated > 0 {
-            return Ok(NextAnswer {
-                claimed: self.repeated(owner, claim).await?,
-                ..NextAnswer::default()
-            });
+            return Ok(NextAnswer { claimed: self.repeated(owner, claim).await?, ..NextAnswer::default() });
         }
         let (room, retry_after) = gate.room(&claim.limits, self.now);
         let most = claim.most.min(room) as usize;
         let (claimed, more) = self.claim_due(owner, claim, most).await?;
         let wants_more = claimed.len() < claim.most as usize;
         let limited = (wants_more && more).then_some(retry_after);
-        let next_due = if wants_more && !more {
-            self.next_due(claim).await?
-        } else {
-            None
-        };
-        Ok(NextAnswer {
-            claimed,
-            limited,
-            next_due,
-        })
+        let next_due = if wants_more && !more { self.next_due(claim).await? } else { None };
+        Ok(NextAnswer { claimed, limited, next_due })
     }
 
     /// Claims up to `most`; and whether another due task was seen. What is overdue fails, and the next is looked at.
@@ -78,11 +62,8 @@ impl Tx<'_> {
         let mut claimed: Vec<Claimed> = Vec::new();
         loop {
             let left = most - claimed.len();
-            let suspects = if claimed.iter().any(|c| c.suspect != Suspicion::None) {
-                Suspicion::None
-            } else {
-                claim.suspects
-            };
+            let suspects =
+                if claimed.iter().any(|c| c.suspect != Suspicion::None) { Suspicion::None } else { claim.suspects };
             let mut rows = self.candidates(claim, suspects, left + 1).await?;
             let more = rows.len() > left;
             rows.truncate(left);
@@ -130,9 +111,7 @@ impl Tx<'_> {
             .fetch_all(&mut *self.conn)
             .await?;
         rows.sort_by(|a, b| a.rank().cmp(&b.rank()));
-        rows.into_iter()
-            .map(|row| row.claimed(self.now, false))
-            .collect()
+        rows.into_iter().map(|row| row.claimed(self.now, false)).collect()
     }
 
     async fn next_due(&mut self, claim: &ClaimNext) -> Result<Option<Duration>, Fault> {

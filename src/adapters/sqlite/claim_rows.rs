@@ -30,11 +30,7 @@ pub(super) struct ClaimRow {
 impl ClaimRow {
     /// The order of claims: by priority, then age.
     pub fn rank(&self) -> (u8, i64, &str) {
-        (
-            9 - self.priority.min(9),
-            self.task.not_before,
-            &self.task.id,
-        )
+        (9 - self.priority.min(9), self.task.not_before, &self.task.id)
     }
 
     /// What its owner is told; the row is as it was before the claim (`fresh`) or after it.
@@ -42,10 +38,7 @@ impl ClaimRow {
         let key = self.task.key()?;
         let start = if fresh { Some(now.0) } else { self.started_at };
         Ok(Claimed {
-            key: LeaseKey {
-                epoch: Epoch(key.epoch.0 + i64::from(fresh)),
-                ..key
-            },
+            key: LeaseKey { epoch: Epoch(key.epoch.0 + i64::from(fresh)), ..key },
             task_type: self.task.task_type()?,
             attempt: self.task.attempt + u32::from(fresh),
             max_attempts: self.task.max_attempts,
@@ -76,13 +69,7 @@ pub(super) struct GateRow {
 impl GateRow {
     pub fn room(&self, limits: &Limits, now: Timestamp) -> (u32, std::time::Duration) {
         let oldest_start = self.oldest_start.map(Timestamp);
-        Gate {
-            paused: self.paused,
-            running: self.running,
-            starts: self.starts,
-            oldest_start,
-        }
-        .room(limits, now)
+        Gate { paused: self.paused, running: self.running, starts: self.starts, oldest_start }.room(limits, now)
     }
 }
 
@@ -115,9 +102,7 @@ impl Tx<'_> {
     ) -> Result<Vec<Claimed>, Fault> {
         let (mut claimed, mut ids, mut events) = (Vec::new(), Vec::new(), Vec::new());
         for row in rows {
-            let command = Command::Claim {
-                node: owner.node.clone(),
-            };
+            let command = Command::Claim { node: owner.node.clone() };
             let Ok(moved) = apply(&row.task.standing()?, command.clone(), self.now) else {
                 continue;
             };
@@ -135,22 +120,14 @@ impl Tx<'_> {
         }
         if !ids.is_empty() {
             let ids = json(&ids)?;
-            self.take_ownership(&ids, owner, token, claimed.len())
-                .await?;
-            self.insert_attempts(&ids, limits.starts_per_minute.is_some())
-                .await?;
+            self.take_ownership(&ids, owner, token, claimed.len()).await?;
+            self.insert_attempts(&ids, limits.starts_per_minute.is_some()).await?;
             self.insert_events(&events).await?;
         }
         Ok(claimed)
     }
 
-    async fn take_ownership(
-        &mut self,
-        ids: &str,
-        owner: &Owner,
-        token: Uuid,
-        count: usize,
-    ) -> Result<(), Fault> {
+    async fn take_ownership(&mut self, ids: &str, owner: &Owner, token: Uuid, count: usize) -> Result<(), Fault> {
         let done = sqlx::query(include_str!("sql/claim.sql"))
             .bind(ids)
             .bind(&owner.node.0)
@@ -168,11 +145,7 @@ impl Tx<'_> {
     }
 
     async fn insert_attempts(&mut self, ids: &str, rated: bool) -> Result<(), Fault> {
-        sqlx::query(include_str!("sql/insert_attempts.sql"))
-            .bind(ids)
-            .bind(rated)
-            .execute(&mut *self.conn)
-            .await?;
+        sqlx::query(include_str!("sql/insert_attempts.sql")).bind(ids).bind(rated).execute(&mut *self.conn).await?;
         Ok(())
     }
 }

@@ -3,9 +3,7 @@
 use std::path::Path;
 use std::time::Duration;
 
-use sqlx::sqlite::{
-    SqliteConnectOptions, SqliteJournalMode, SqlitePool, SqlitePoolOptions, SqliteSynchronous,
-};
+use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePool, SqlitePoolOptions, SqliteSynchronous};
 use sqlx::{ConnectOptions, SqliteConnection};
 
 use super::fault::Fault;
@@ -50,9 +48,5 @@ pub(super) fn readers(path: &Path, options: &Options) -> SqlitePool {
         .max_connections(options.readers.max(1))
         .acquire_timeout(options.busy_for)
         .test_before_acquire(false)
-        .connect_lazy_with(
-            common(path, options)
-                .create_if_missing(false)
-                .pragma("query_only", "on"),
-        )
+        .connect_lazy_with(common(path, options).create_if_missing(false).pragma("query_only", "on"))
 }

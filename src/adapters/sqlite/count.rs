@@ -14,27 +14,19 @@ async fn now(conn: &mut SqliteConnection) -> Result<i64, Fault> {
 
 pub(super) async fn stats(conn: &mut SqliteConnection) -> Result<Stats, Fault> {
     let now = now(conn).await?;
-    let depths: Vec<(String, String, i64, i64)> = sqlx::query_as(include_str!("sql/stats.sql"))
-        .fetch_all(&mut *conn)
-        .await?;
-    let dead: Vec<(String, i64)> =
-        sqlx::query_as("SELECT task_type, count(*) FROM task WHERE dead_lettered = 1 GROUP BY task_type ORDER BY task_type")
-            .fetch_all(&mut *conn)
-            .await?;
+    let depths: Vec<(String, String, i64, i64)> =
+        sqlx::query_as(include_str!("sql/stats.sql")).fetch_all(&mut *conn).await?;
+    let dead: Vec<(String, i64)> = sqlx::query_as(
+        "SELECT task_type, count(*) FROM task WHERE dead_lettered = 1 GROUP BY task_type ORDER BY task_type",
+    )
+    .fetch_all(&mut *conn)
+    .await?;
     let depth = |(task_type, state, count, since): (String, String, i64, i64)| {
         let (task_type, status) = (type_name(&task_type)?, status(&state)?);
-        Ok(Depth {
-            task_type,
-            status,
-            count: count.unsigned_abs(),
-            oldest_age: span(now - since),
-        })
+        Ok(Depth { task_type, status, count: count.unsigned_abs(), oldest_age: span(now - since) })
     };
     Ok(Stats {
-        depths: depths
-            .into_iter()
-            .map(depth)
-            .collect::<Result<_, Fault>>()?,
+        depths: depths.into_iter().map(depth).collect::<Result<_, Fault>>()?,
         dead_letters: dead
             .into_iter()
             .map(|(t, n)| Ok((type_name(&t)?, n.unsigned_abs())))
@@ -87,10 +79,7 @@ impl FactsRow {
             attempts: self.attempts,
             open_attempts: self.open_attempts,
             has_owner: self.has_owner,
-            lease_over_for: self
-                .lease_until
-                .filter(|until| *until <= now)
-                .map(|until| span(now - until)),
+            lease_over_for: self.lease_until.filter(|until| *until <= now).map(|until| span(now - until)),
             has_result: self.has_result,
             has_error: self.has_error,
             finished_at: self.finished_at.map(Timestamp),
@@ -105,10 +94,7 @@ pub(super) async fn facts(
 ) -> Result<Vec<TaskFacts>, Fault> {
     let now = now(conn).await?;
     let after = after.map_or(String::new(), |id| id.to_string());
-    let rows: Vec<FactsRow> = sqlx::query_as(include_str!("sql/facts.sql"))
-        .bind(after)
-        .bind(limit)
-        .fetch_all(&mut *conn)
-        .await?;
+    let rows: Vec<FactsRow> =
+        sqlx::query_as(include_str!("sql/facts.sql")).bind(after).bind(limit).fetch_all(&mut *conn).await?;
     rows.into_iter().map(|row| row.facts(now)).collect()
 }

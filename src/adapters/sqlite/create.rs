@@ -23,10 +23,7 @@ impl Verb for Create {
         let mut known = tx.known_keys(&self.0).await?;
         let (mut answers, mut rows) = (Vec::new(), Rows::default());
         for task in &self.0 {
-            let key = task
-                .idempotency_key
-                .as_ref()
-                .map(|key| (task.owner.clone(), key.clone()));
+            let key = task.idempotency_key.as_ref().map(|key| (task.owner.clone(), key.clone()));
             if let Some(first) = key.as_ref().and_then(|key| known.get(key)) {
                 answers.push(first.answer(&task.fingerprint));
                 continue;
@@ -42,11 +39,7 @@ impl Verb for Create {
     }
 
     fn split(&self) -> Vec<Self> {
-        self.0
-            .iter()
-            .cloned()
-            .map(|task| Create(vec![task]))
-            .collect()
+        self.0.iter().cloned().map(|task| Create(vec![task])).collect()
     }
 
     fn join(parts: Vec<Self::Answer>) -> Option<Self::Answer> {
@@ -63,19 +56,12 @@ struct First {
 
 impl First {
     fn of(task: &NewTask) -> First {
-        First {
-            id: task.id,
-            status: Status::Queued,
-            fingerprint: task.fingerprint.clone(),
-        }
+        First { id: task.id, status: Status::Queued, fingerprint: task.fingerprint.clone() }
     }
 
     fn answer(&self, fingerprint: &str) -> Created {
         match self.fingerprint == fingerprint {
-            true => Created::Same {
-                id: self.id,
-                status: self.status,
-            },
+            true => Created::Same { id: self.id, status: self.status },
             false => Created::Conflict { id: self.id },
         }
     }
@@ -91,25 +77,16 @@ struct KeyRow {
 }
 
 impl Tx<'_> {
-    async fn known_keys(
-        &mut self,
-        tasks: &[NewTask],
-    ) -> Result<HashMap<(String, String), First>, Fault> {
+    async fn known_keys(&mut self, tasks: &[NewTask]) -> Result<HashMap<(String, String), First>, Fault> {
         let pair = |task: &NewTask| Some((task.owner.clone(), task.idempotency_key.clone()?));
         let keys: Vec<(String, String)> = tasks.iter().filter_map(pair).collect();
         if keys.is_empty() {
             return Ok(HashMap::new());
         }
-        let rows: Vec<KeyRow> = sqlx::query_as(include_str!("sql/known_keys.sql"))
-            .bind(json(&keys)?)
-            .fetch_all(&mut *self.conn)
-            .await?;
+        let rows: Vec<KeyRow> =
+            sqlx::query_as(include_str!("sql/known_keys.sql")).bind(json(&keys)?).fetch_all(&mut *self.conn).await?;
         let first = |row: KeyRow| {
-            let first = First {
-                id: task_id(&row.id)?,
-                status: status(&row.status)?,
-                fingerprint: row.fingerprint,
-            };
+            let first = First { id: task_id(&row.id)?, status: status(&row.status)?, fingerprint: row.fingerprint };
             Ok(((row.owner, row.idempotency_key), first))
         };
         rows.into_iter().map(first).collect()
@@ -158,20 +135,9 @@ impl<'a> Rows<'a> {
             idempotency_key: task.idempotency_key.as_deref(),
             fingerprint: &task.fingerprint,
         });
-        let spec = (
-            &task.payload,
-            &task.model_spec,
-            &task.inference_params,
-            &task.metadata,
-        );
-        self.bodies
-            .push(BodyRow(task.id, spec.0, spec.1, spec.2, spec.3));
-        self.events.push(EventRow::state(
-            task.id,
-            1,
-            Epoch(0),
-            &rules::submitted(not_before.since(now)),
-        )?);
+        let spec = (&task.payload, &task.model_spec, &task.inference_params, &task.metadata);
+        self.bodies.push(BodyRow(task.id, spec.0, spec.1, spec.2, spec.3));
+        self.events.push(EventRow::state(task.id, 1, Epoch(0), &rules::submitted(not_before.since(now)))?);
         Ok(())
     }
 
@@ -179,9 +145,7 @@ impl<'a> Rows<'a> {
         if self.tasks.is_empty() {
             return Ok(());
         }
-        let insert = sqlx::query(include_str!("sql/insert_tasks.sql"))
-            .bind(json(&self.tasks)?)
-            .bind(tx.now.0);
+        let insert = sqlx::query(include_str!("sql/insert_tasks.sql")).bind(json(&self.tasks)?).bind(tx.now.0);
         insert.execute(&mut *tx.conn).await?;
         let insert = sqlx::query(include_str!("sql/insert_bodies.sql")).bind(json(&self.bodies)?);
         insert.execute(&mut *tx.conn).await?;

@@ -23,9 +23,7 @@ impl Fault {
 impl From<sqlx::Error> for Fault {
     fn from(error: sqlx::Error) -> Fault {
         match error {
-            sqlx::Error::Database(error) => {
-                of_code(error.code().and_then(|c| c.parse().ok()), error.message())
-            }
+            sqlx::Error::Database(error) => of_code(error.code().and_then(|c| c.parse().ok()), error.message()),
             sqlx::Error::Io(error) => Fault::Away(error.to_string()),
             sqlx::Error::WorkerCrashed => Fault::Away("its connection was lost".to_owned()),
             sqlx::Error::PoolTimedOut => Fault::Away("all of its readers are busy".to_owned()),
@@ -53,9 +51,7 @@ fn of_code(code: Option<i32>, message: &str) -> Fault {
 impl From<Fault> for LedgerError {
     fn from(fault: Fault) -> LedgerError {
         match fault {
-            Fault::Busy => {
-                LedgerError::Unavailable("another process holds its write lock".to_owned())
-            }
+            Fault::Busy => LedgerError::Unavailable("another process holds its write lock".to_owned()),
             Fault::Away(why) => LedgerError::Unavailable(why),
             Fault::Bad(why) => LedgerError::Refused(why),
         }

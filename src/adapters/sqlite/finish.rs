@@ -5,9 +5,7 @@ use std::collections::HashMap;
 use async_trait::async_trait;
 use serde::Serialize;
 use uuid::Uuid;
-use windlass_actors::domain::{
-    Command, Epoch, Json, LeaseKey, Owner, Status, TaskId, Verdict, apply,
-};
+use windlass_actors::domain::{Command, Epoch, Json, LeaseKey, Owner, Status, TaskId, Verdict, apply};
 use windlass_actors::ports::ledger::{Finish, FinishAnswer};
 use windlass_actors::ports::rules::share;
 
@@ -39,9 +37,7 @@ impl Verb for Finishes {
     type Answer = Vec<FinishAnswer>;
 
     async fn run(&self, tx: &mut Tx<'_>) -> Result<Vec<FinishAnswer>, Fault> {
-        let mut rows = tx
-            .load_map(self.finishes.iter().map(|f| f.key.task))
-            .await?;
+        let mut rows = tx.load_map(self.finishes.iter().map(|f| f.key.task)).await?;
         let (mut answers, mut batch) = (Vec::with_capacity(self.finishes.len()), Batch::default());
         for finish in &self.finishes {
             let answer = match rows.get_mut(&finish.key.task) {
@@ -56,10 +52,7 @@ impl Verb for Finishes {
     }
 
     fn split(&self) -> Vec<Self> {
-        let one = |finish: &Finish| Finishes {
-            owner: self.owner.clone(),
-            finishes: vec![finish.clone()],
-        };
+        let one = |finish: &Finish| Finishes { owner: self.owner.clone(), finishes: vec![finish.clone()] };
         self.finishes.iter().map(one).collect()
     }
 
@@ -78,11 +71,7 @@ impl Finishes {
     ) -> Result<FinishAnswer, Fault> {
         if let Some((token, status)) = batch.ended.get(&finish.key) {
             let already = *token == finish.token;
-            return Ok(if already {
-                FinishAnswer::Already { status: *status }
-            } else {
-                FinishAnswer::Fenced
-            });
+            return Ok(if already { FinishAnswer::Already { status: *status } } else { FinishAnswer::Fenced });
         }
         if !row.is_held(finish.key, self.owner.incarnation) {
             return tx.ended_before(row, finish).await;
@@ -106,23 +95,16 @@ impl Finishes {
 
 impl Tx<'_> {
     /// The attempt is not running under this owner: did this very finish end it?
-    async fn ended_before(
-        &mut self,
-        row: &TaskRow,
-        finish: &Finish,
-    ) -> Result<FinishAnswer, Fault> {
-        let ended: Option<i64> = sqlx::query_scalar(
-            "SELECT 1 FROM task_attempt WHERE task_id = ?1 AND epoch = ?2 AND finish_token = ?3",
-        )
-        .bind(&row.id)
-        .bind(finish.key.epoch.0)
-        .bind(finish.token.to_string())
-        .fetch_optional(&mut *self.conn)
-        .await?;
+    async fn ended_before(&mut self, row: &TaskRow, finish: &Finish) -> Result<FinishAnswer, Fault> {
+        let ended: Option<i64> =
+            sqlx::query_scalar("SELECT 1 FROM task_attempt WHERE task_id = ?1 AND epoch = ?2 AND finish_token = ?3")
+                .bind(&row.id)
+                .bind(finish.key.epoch.0)
+                .bind(finish.token.to_string())
+                .fetch_optional(&mut *self.conn)
+                .await?;
         Ok(match ended {
-            Some(_) => FinishAnswer::Already {
-                status: row.status()?,
-            },
+            Some(_) => FinishAnswer::Already { status: row.status()? },
             None => FinishAnswer::Fenced,
         })
     }
@@ -135,26 +117,13 @@ impl Tx<'_> {
         result: Json,
         batch: &mut Batch,
     ) -> Result<(), Fault> {
-        let command = Command::Settle(Verdict::Complete {
-            result: result.clone(),
-        });
-        let moved = apply(&row.standing()?, command, self.now)
-            .map_err(|r| Fault::Bad(format!("{}: {r:?}", row.id)))?;
+        let command = Command::Settle(Verdict::Complete { result: result.clone() });
+        let moved = apply(&row.standing()?, command, self.now).map_err(|r| Fault::Bad(format!("{}: {r:?}", row.id)))?;
         let (LeaseKey { task, epoch }, last_seq) = (finish.key, row.last_seq + 1);
         if let Some(data) = &moved.event {
-            batch
-                .events
-                .push(EventRow::state(task, last_seq, epoch, data)?);
+            batch.events.push(EventRow::state(task, last_seq, epoch, data)?);
         }
-        batch.successes.push(Success(
-            task,
-            epoch,
-            last_seq,
-            stage,
-            share(finish.progress),
-            result,
-            finish.token,
-        ));
+        batch.successes.push(Success(task, epoch, last_seq, stage, share(finish.progress), result, finish.token));
         self.recorded(task, last_seq);
         Ok(())
     }
@@ -170,11 +139,7 @@ impl Tx<'_> {
             include_str!("sql/succeed_bodies.sql"),
         ];
         for sql in sql {
-            sqlx::query(sql)
-                .bind(&successes)
-                .bind(self.now.0)
-                .execute(&mut *self.conn)
-                .await?;
+            sqlx::query(sql).bind(&successes).bind(self.now.0).execute(&mut *self.conn).await?;
         }
         Ok(())
     }
@@ -186,20 +151,9 @@ impl Tx<'_> {
         stage: Option<String>,
         verdict: Verdict,
     ) -> Result<Status, Fault> {
-        self.report(&[Report(
-            finish.key.task,
-            row.last_seq,
-            row.recorded,
-            stage,
-            share(finish.progress),
-        )])
-        .await?;
-        let with = With {
-            finish_token: Some(finish.token),
-            cancel_reason: None,
-        };
+        self.report(&[Report(finish.key.task, row.last_seq, row.recorded, stage, share(finish.progress))]).await?;
+        let with = With { finish_token: Some(finish.token), cancel_reason: None };
         let next = self.apply(row, Command::Settle(verdict), with).await?;
-        next.map(|next| next.status)
-            .ok_or_else(|| Fault::Bad(format!("task {} does not run", row.id)))
+        next.map(|next| next.status).ok_or_else(|| Fault::Bad(format!("task {} does not run", row.id)))
     }
 }

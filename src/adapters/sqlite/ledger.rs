@@ -6,9 +6,8 @@ use async_trait::async_trait;
 use windlass_actors::domain::{LeaseKey, NewTask, Owner, TaskId, Timestamp};
 use windlass_actors::ports::Ledger;
 use windlass_actors::ports::ledger::{
-    Answers, CancelAnswer, Claim, ClaimAnswer, ClaimNext, Created, Finish, FinishAnswer,
-    LedgerError, NextAnswer, Pruned, Reap, Record, RecordAnswer, RenewAnswer, Replay, ReplayAnswer,
-    TakeBack, Taken,
+    Answers, CancelAnswer, Claim, ClaimAnswer, ClaimNext, Created, Finish, FinishAnswer, LedgerError, NextAnswer,
+    Pruned, Reap, Record, RecordAnswer, RenewAnswer, Replay, ReplayAnswer, TakeBack, Taken,
 };
 
 use super::SqliteStore;
@@ -29,50 +28,26 @@ impl Ledger for SqliteStore {
     }
 
     async fn claim(&self, owner: &Owner, claims: Vec<Claim>) -> Answers<ClaimAnswer> {
-        self.write(Claims {
-            owner: owner.clone(),
-            claims,
-        })
-        .await
+        self.write(Claims { owner: owner.clone(), claims }).await
     }
 
     async fn claim_next(&self, owner: &Owner, claims: Vec<ClaimNext>) -> Answers<NextAnswer> {
-        self.write(ClaimNexts {
-            owner: owner.clone(),
-            claims,
-        })
-        .await
+        self.write(ClaimNexts { owner: owner.clone(), claims }).await
     }
 
     async fn renew(&self, owner: &Owner, leases: Vec<LeaseKey>) -> Answers<RenewAnswer> {
-        self.write(Renew {
-            owner: owner.clone(),
-            leases,
-        })
-        .await
+        self.write(Renew { owner: owner.clone(), leases }).await
     }
 
     async fn record(&self, owner: &Owner, records: Vec<Record>) -> Answers<RecordAnswer> {
-        self.write(Records {
-            owner: owner.clone(),
-            records,
-        })
-        .await
+        self.write(Records { owner: owner.clone(), records }).await
     }
 
     async fn finish(&self, owner: &Owner, finishes: Vec<Finish>) -> Answers<FinishAnswer> {
-        self.write(Finishes {
-            owner: owner.clone(),
-            finishes,
-        })
-        .await
+        self.write(Finishes { owner: owner.clone(), finishes }).await
     }
 
-    async fn cancel(
-        &self,
-        task: TaskId,
-        reason: Option<String>,
-    ) -> Result<CancelAnswer, LedgerError> {
+    async fn cancel(&self, task: TaskId, reason: Option<String>) -> Result<CancelAnswer, LedgerError> {
         self.write(Cancel { task, reason }).await
     }
 

@@ -68,29 +68,16 @@ impl SqliteStore {
         let (calls, waiting) = mpsc::channel(options.queue.max(1));
         let (signals, _) = broadcast::channel(SIGNALS);
         let (readers, sizes) = (connect::readers(&path, &options), options.sizes);
-        let writer = Writer {
-            path,
-            options,
-            signals: signals.clone(),
-            conn: Some(conn),
-        };
+        let writer = Writer { path, options, signals: signals.clone(), conn: Some(conn) };
         tokio::spawn(writer.serve(waiting));
-        Ok(Arc::new(SqliteStore {
-            calls,
-            readers,
-            signals,
-            sizes,
-        }))
+        Ok(Arc::new(SqliteStore { calls, readers, signals, sizes }))
     }
 
     /// Has the writer run a call.
     async fn write<V: Verb>(&self, verb: V) -> Result<V::Answer, LedgerError> {
         let (reply, answer) = oneshot::channel();
         let gone = |_| LedgerError::Unavailable("its writer is gone".to_owned());
-        self.calls
-            .send(Box::new(Pending::new(verb, reply)))
-            .await
-            .map_err(|_| gone(()))?;
+        self.calls.send(Box::new(Pending::new(verb, reply))).await.map_err(|_| gone(()))?;
         answer.await.map_err(|_| gone(()))?
     }
 }

@@ -21,13 +21,7 @@ pub(super) struct Records {
 
 /// Columns of a task that a run reports: id, last_seq, recorded, stage, progress. Nulls stay as they were.
 #[derive(Serialize)]
-pub(super) struct Report(
-    pub TaskId,
-    pub i64,
-    pub i64,
-    pub Option<String>,
-    pub Option<f64>,
-);
+pub(super) struct Report(pub TaskId, pub i64, pub i64, pub Option<String>, pub Option<f64>);
 
 #[async_trait]
 impl Verb for Records {
@@ -39,9 +33,7 @@ impl Verb for Records {
         let mut reports = Vec::with_capacity(self.records.len());
         let mut checkpoints: Vec<(TaskId, Json)> = Vec::new();
         for record in &self.records {
-            let Some(row) = rows
-                .get_mut(&record.key.task)
-                .filter(|r| r.is_held(record.key, self.owner.incarnation))
+            let Some(row) = rows.get_mut(&record.key.task).filter(|r| r.is_held(record.key, self.owner.incarnation))
             else {
                 answers.push(RecordAnswer::Fenced);
                 continue;
@@ -57,17 +49,9 @@ impl Verb for Records {
                 None => {}
             }
             let stage = record.stage.as_ref().map(|s| tx.sizes.text(s));
-            reports.push(Report(
-                record.key.task,
-                row.last_seq,
-                row.recorded,
-                stage,
-                share(record.progress),
-            ));
+            reports.push(Report(record.key.task, row.last_seq, row.recorded, stage, share(record.progress)));
             tx.recorded(record.key.task, row.last_seq);
-            answers.push(RecordAnswer::Recorded {
-                last_seq: row.last_seq,
-            });
+            answers.push(RecordAnswer::Recorded { last_seq: row.last_seq });
         }
         tx.report(&reports).await?;
         tx.keep_checkpoints(&checkpoints).await?;
@@ -76,10 +60,7 @@ impl Verb for Records {
     }
 
     fn split(&self) -> Vec<Self> {
-        let one = |record: &Record| Records {
-            owner: self.owner.clone(),
-            records: vec![record.clone()],
-        };
+        let one = |record: &Record| Records { owner: self.owner.clone(), records: vec![record.clone()] };
         self.records.iter().map(one).collect()
     }
 
@@ -89,15 +70,8 @@ impl Verb for Records {
 }
 
 impl Tx<'_> {
-    pub async fn load_map(
-        &mut self,
-        ids: impl IntoIterator<Item = TaskId>,
-    ) -> Result<HashMap<TaskId, TaskRow>, Fault> {
-        self.load(ids)
-            .await?
-            .into_iter()
-            .map(|row| Ok((row.id()?, row)))
-            .collect()
+    pub async fn load_map(&mut self, ids: impl IntoIterator<Item = TaskId>) -> Result<HashMap<TaskId, TaskRow>, Fault> {
+        self.load(ids).await?.into_iter().map(|row| Ok((row.id()?, row))).collect()
     }
 
     /// Numbers the events that are not stored yet. Some that we never saw in between: the sender is at fault.
@@ -110,44 +84,25 @@ impl Tx<'_> {
     ) -> Result<(), Fault> {
         let recorded = u64::try_from(row.recorded).unwrap_or(0);
         let Some(known) = recorded.checked_sub(from) else {
-            return Err(Fault::Bad(format!(
-                "events of {} from {from} on, but {recorded} are stored",
-                row.id
-            )));
+            return Err(Fault::Bad(format!("events of {} from {from} on, but {recorded} are stored", row.id)));
         };
-        for event in events
-            .iter()
-            .skip(usize::try_from(known).unwrap_or(usize::MAX))
-        {
+        for event in events.iter().skip(usize::try_from(known).unwrap_or(usize::MAX)) {
             self.append_one(row, event, to)?;
             row.recorded += 1;
         }
         Ok(())
     }
 
-    pub fn append_one(
-        &self,
-        row: &mut TaskRow,
-        event: &NewEvent,
-        to: &mut Vec<EventRow>,
-    ) -> Result<(), Fault> {
+    pub fn append_one(&self, row: &mut TaskRow, event: &NewEvent, to: &mut Vec<EventRow>) -> Result<(), Fault> {
         row.last_seq += 1;
         let key = row.key()?;
-        to.push(EventRow::new(
-            key.task,
-            row.last_seq,
-            key.epoch,
-            &self.sizes.event(event),
-        ));
+        to.push(EventRow::new(key.task, row.last_seq, key.epoch, &self.sizes.event(event)));
         Ok(())
     }
 
     pub async fn report(&mut self, reports: &[Report]) -> Result<(), Fault> {
         if !reports.is_empty() {
-            sqlx::query(include_str!("sql/report.sql"))
-                .bind(json(&reports)?)
-                .execute(&mut *self.conn)
-                .await?;
+            sqlx::query(include_str!("sql/report.sql")).bind(json(&reports)?).execute(&mut *self.conn).await?;
         }
         Ok(())
     }
@@ -155,11 +110,7 @@ impl Tx<'_> {
     async fn keep_checkpoints(&mut self, checkpoints: &[(TaskId, Json)]) -> Result<(), Fault> {
         for (task, checkpoint) in checkpoints {
             let update = sqlx::query("UPDATE task_body SET checkpoint = ?2 WHERE id = ?1");
-            update
-                .bind(task.to_string())
-                .bind(checkpoint.as_str())
-                .execute(&mut *self.conn)
-                .await?;
+            update.bind(task.to_string()).bind(checkpoint.as_str()).execute(&mut *self.conn).await?;
         }
         Ok(())
     }

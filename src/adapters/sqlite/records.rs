@@ -31,12 +31,7 @@ impl Records for SqliteStore {
         Ok(read::tasks(&mut *self.snapshot().await?, filter, page).await?)
     }
 
-    async fn events(
-        &self,
-        id: TaskId,
-        after: i64,
-        limit: u32,
-    ) -> Result<Option<Events>, LedgerError> {
+    async fn events(&self, id: TaskId, after: i64, limit: u32) -> Result<Option<Events>, LedgerError> {
         Ok(read::events(&mut *self.snapshot().await?, id, after, limit).await?)
     }
 
@@ -44,11 +39,7 @@ impl Records for SqliteStore {
         Ok(count::stats(&mut *self.snapshot().await?).await?)
     }
 
-    async fn facts(
-        &self,
-        after: Option<TaskId>,
-        limit: u32,
-    ) -> Result<Vec<TaskFacts>, LedgerError> {
+    async fn facts(&self, after: Option<TaskId>, limit: u32) -> Result<Vec<TaskFacts>, LedgerError> {
         Ok(count::facts(&mut *self.snapshot().await?, after, limit).await?)
     }
 }
@@ -76,10 +67,6 @@ impl Registry for SqliteStore {
     }
 
     async fn setting(&self, key: &str, first: &str) -> Result<String, LedgerError> {
-        self.write(Setting {
-            key: key.to_owned(),
-            first: first.to_owned(),
-        })
-        .await
+        self.write(Setting { key: key.to_owned(), first: first.to_owned() }).await
     }
 }

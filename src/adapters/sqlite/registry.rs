@@ -21,11 +21,7 @@ struct Posted<'a>(&'a TypeName, i64, String);
 
 impl<'a> Posted<'a> {
     fn of(task_type: &'a TaskType) -> Result<Self, Fault> {
-        Ok(Posted(
-            &task_type.name,
-            task_type.metadata_version,
-            json(task_type)?,
-        ))
+        Ok(Posted(&task_type.name, task_type.metadata_version, json(task_type)?))
     }
 }
 
@@ -34,16 +30,7 @@ impl Verb for Post {
     type Answer = ();
 
     async fn run(&self, tx: &mut Tx<'_>) -> Result<(), Fault> {
-        let NodeReport {
-            node,
-            incarnation,
-            data_uuid,
-            lease,
-            state,
-            types,
-            slots,
-            tree,
-        } = &self.0;
+        let NodeReport { node, incarnation, data_uuid, lease, state, types, slots, tree } = &self.0;
         sqlx::query(include_str!("sql/post_node.sql"))
             .bind(&node.0)
             .bind(incarnation.to_string())
@@ -55,24 +42,15 @@ impl Verb for Post {
             .bind(tx.now.0)
             .execute(&mut *tx.conn)
             .await?;
-        let posted = types
-            .iter()
-            .map(Posted::of)
-            .collect::<Result<Vec<_>, Fault>>()?;
+        let posted = types.iter().map(Posted::of).collect::<Result<Vec<_>, Fault>>()?;
         let posted = json(&posted)?;
-        sqlx::query("DELETE FROM capability WHERE node_id = ?1")
-            .bind(&node.0)
-            .execute(&mut *tx.conn)
-            .await?;
+        sqlx::query("DELETE FROM capability WHERE node_id = ?1").bind(&node.0).execute(&mut *tx.conn).await?;
         sqlx::query("INSERT OR IGNORE INTO capability (node_id, task_type) SELECT ?1, value ->> 0 FROM json_each(?2)")
             .bind(&node.0)
             .bind(&posted)
             .execute(&mut *tx.conn)
             .await?;
-        sqlx::query(include_str!("sql/post_types.sql"))
-            .bind(&posted)
-            .execute(&mut *tx.conn)
-            .await?;
+        sqlx::query(include_str!("sql/post_types.sql")).bind(&posted).execute(&mut *tx.conn).await?;
         Ok(())
     }
 }
@@ -84,17 +62,13 @@ impl Verb for Withdraw {
     type Answer = ();
 
     async fn run(&self, tx: &mut Tx<'_>) -> Result<(), Fault> {
-        let gone =
-            sqlx::query("UPDATE node SET state = 'gone' WHERE node_id = ?1 AND incarnation = ?2")
-                .bind(&self.0.0)
-                .bind(self.1.to_string())
-                .execute(&mut *tx.conn)
-                .await?;
+        let gone = sqlx::query("UPDATE node SET state = 'gone' WHERE node_id = ?1 AND incarnation = ?2")
+            .bind(&self.0.0)
+            .bind(self.1.to_string())
+            .execute(&mut *tx.conn)
+            .await?;
         if gone.rows_affected() > 0 {
-            sqlx::query("DELETE FROM capability WHERE node_id = ?1")
-                .bind(&self.0.0)
-                .execute(&mut *tx.conn)
-                .await?;
+            sqlx::query("DELETE FROM capability WHERE node_id = ?1").bind(&self.0.0).execute(&mut *tx.conn).await?;
         }
         Ok(())
     }
@@ -108,22 +82,12 @@ impl Verb for SetPaused {
 
     async fn run(&self, tx: &mut Tx<'_>) -> Result<bool, Fault> {
         let set = sqlx::query("UPDATE task_type SET paused = ?2 WHERE task_type = ?1");
-        let known = set
-            .bind(self.0.as_str())
-            .bind(self.1)
-            .execute(&mut *tx.conn)
-            .await?
-            .rows_affected()
-            > 0;
+        let known = set.bind(self.0.as_str()).bind(self.1).execute(&mut *tx.conn).await?.rows_affected() > 0;
         if known {
-            tx.signal(Signal::TypeChanged {
-                task_type: self.0.clone(),
-            });
+            tx.signal(Signal::TypeChanged { task_type: self.0.clone() });
         }
         if known && !self.1 {
-            tx.signal(Signal::Queued {
-                task_type: self.0.clone(),
-            });
+            tx.signal(Signal::Queued { task_type: self.0.clone() });
         }
         Ok(known)
     }
@@ -140,11 +104,7 @@ impl Verb for Setting {
 
     async fn run(&self, tx: &mut Tx<'_>) -> Result<String, Fault> {
         let insert = sqlx::query("INSERT OR IGNORE INTO setting (key, value) VALUES (?1, ?2)");
-        insert
-            .bind(&self.key)
-            .bind(&self.first)
-            .execute(&mut *tx.conn)
-            .await?;
+        insert.bind(&self.key).bind(&self.first).execute(&mut *tx.conn).await?;
         let select = sqlx::query_scalar("SELECT value FROM setting WHERE key = ?1");
         Ok(select.bind(&self.key).fetch_one(&mut *tx.conn).await?)
     }
@@ -176,8 +136,7 @@ impl NodeView {
                 .into_iter()
                 .find(|s| s.as_str() == self.state)
                 .ok_or_else(|| Fault::damaged("a node's state"))?,
-            types: serde_json::from_str(&self.types)
-                .map_err(|_| Fault::damaged("a node's types"))?,
+            types: serde_json::from_str(&self.types).map_err(|_| Fault::damaged("a node's types"))?,
             node: NodeId(self.node_id),
             slots: Json::trusted(self.slots),
             tree: Json::trusted(self.tree),
@@ -189,31 +148,21 @@ impl NodeView {
 
 pub(super) async fn nodes(conn: &mut SqliteConnection) -> Result<Vec<NodeRow>, Fault> {
     let now: i64 = sqlx::query_scalar(CLOCK).fetch_one(&mut *conn).await?;
-    let views: Vec<NodeView> = sqlx::query_as(include_str!("sql/select_nodes.sql"))
-        .fetch_all(&mut *conn)
-        .await?;
+    let views: Vec<NodeView> = sqlx::query_as(include_str!("sql/select_nodes.sql")).fetch_all(&mut *conn).await?;
     views.into_iter().map(|view| view.row(now)).collect()
 }
 
-pub(super) async fn capabilities(
-    conn: &mut SqliteConnection,
-    believed: Duration,
-) -> Result<Vec<Capability>, Fault> {
+pub(super) async fn capabilities(conn: &mut SqliteConnection, believed: Duration) -> Result<Vec<Capability>, Fault> {
     let now: i64 = sqlx::query_scalar(CLOCK).fetch_one(&mut *conn).await?;
-    let rows: Vec<(String, String, bool, u32)> =
-        sqlx::query_as(include_str!("sql/select_capabilities.sql"))
-            .bind(now.saturating_sub(millis(believed)))
-            .fetch_all(&mut *conn)
-            .await?;
+    let rows: Vec<(String, String, bool, u32)> = sqlx::query_as(include_str!("sql/select_capabilities.sql"))
+        .bind(now.saturating_sub(millis(believed)))
+        .fetch_all(&mut *conn)
+        .await?;
     let capability = |(name, metadata, paused, instances): (String, String, bool, u32)| {
         let mut task_type: TaskType =
             serde_json::from_str(&metadata).map_err(|_| Fault::damaged("a type's metadata"))?;
         task_type.name = type_name(&name)?;
-        Ok(Capability {
-            task_type,
-            instances,
-            paused,
-        })
+        Ok(Capability { task_type, instances, paused })
     };
     rows.into_iter().map(capability).collect()
 }

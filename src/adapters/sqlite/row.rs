@@ -5,8 +5,7 @@ use std::time::Duration;
 use sqlx::FromRow;
 use uuid::Uuid;
 use windlass_actors::domain::{
-    Epoch, Incarnation, LeaseKey, NodeId, Outcome, Standing, Status, Suspicion, TaskError, TaskId,
-    Timestamp, TypeName,
+    Epoch, Incarnation, LeaseKey, NodeId, Outcome, Standing, Status, Suspicion, TaskError, TaskId, Timestamp, TypeName,
 };
 
 use super::fault::Fault;
@@ -51,10 +50,7 @@ impl TaskRow {
     }
 
     pub fn key(&self) -> Result<LeaseKey, Fault> {
-        Ok(LeaseKey {
-            task: self.id()?,
-            epoch: Epoch(self.epoch),
-        })
+        Ok(LeaseKey { task: self.id()?, epoch: Epoch(self.epoch) })
     }
 
     pub fn standing(&self) -> Result<Standing, Fault> {
@@ -92,15 +88,9 @@ impl TaskRow {
 
 impl Tx<'_> {
     /// The tasks with these ids, in no order; unknown ones are left out.
-    pub async fn load(
-        &mut self,
-        ids: impl IntoIterator<Item = TaskId>,
-    ) -> Result<Vec<TaskRow>, Fault> {
+    pub async fn load(&mut self, ids: impl IntoIterator<Item = TaskId>) -> Result<Vec<TaskRow>, Fault> {
         let ids: Vec<TaskId> = ids.into_iter().collect();
-        Ok(sqlx::query_as(include_str!("sql/load_tasks.sql"))
-            .bind(json(&ids)?)
-            .fetch_all(&mut *self.conn)
-            .await?)
+        Ok(sqlx::query_as(include_str!("sql/load_tasks.sql")).bind(json(&ids)?).fetch_all(&mut *self.conn).await?)
     }
 
     pub async fn load_one(&mut self, id: TaskId) -> Result<Option<TaskRow>, Fault> {

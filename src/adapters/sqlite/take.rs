@@ -16,11 +16,7 @@ impl Verb for Reap {
 
     async fn run(&self, tx: &mut Tx<'_>) -> Result<Vec<Taken>, Fault> {
         let find = sqlx::query_scalar(include_str!("sql/find_over.sql"));
-        let over = find
-            .bind(tx.now.minus(self.grace).0)
-            .bind(self.most)
-            .fetch_all(&mut *tx.conn)
-            .await?;
+        let over = find.bind(tx.now.minus(self.grace).0).bind(self.most).fetch_all(&mut *tx.conn).await?;
         tx.take_all(over, TakeCause::Lease, &self.backoff).await
     }
 }
@@ -42,16 +38,8 @@ impl Verb for TakeBack {
 }
 
 impl Tx<'_> {
-    async fn take_all(
-        &mut self,
-        ids: Vec<String>,
-        cause: TakeCause,
-        backoff: &Backoff,
-    ) -> Result<Vec<Taken>, Fault> {
-        let ids = ids
-            .iter()
-            .map(|id| task_id(id))
-            .collect::<Result<Vec<_>, _>>()?;
+    async fn take_all(&mut self, ids: Vec<String>, cause: TakeCause, backoff: &Backoff) -> Result<Vec<Taken>, Fault> {
+        let ids = ids.iter().map(|id| task_id(id)).collect::<Result<Vec<_>, _>>()?;
         let mut rows = self.load(ids).await?;
         rows.sort_by(|a, b| a.id.cmp(&b.id));
         let mut taken = Vec::with_capacity(rows.len());
@@ -61,22 +49,10 @@ impl Tx<'_> {
         Ok(taken)
     }
 
-    async fn take(
-        &mut self,
-        row: &TaskRow,
-        cause: TakeCause,
-        backoff: &Backoff,
-    ) -> Result<Option<Taken>, Fault> {
-        let next = self
-            .apply(row, cause.command(backoff, row.losses), With::default())
-            .await?;
+    async fn take(&mut self, row: &TaskRow, cause: TakeCause, backoff: &Backoff) -> Result<Option<Taken>, Fault> {
+        let next = self.apply(row, cause.command(backoff, row.losses), With::default()).await?;
         next.map(|next| {
-            Ok(Taken {
-                key: row.key()?,
-                task_type: row.task_type()?,
-                owner: row.node(),
-                status: next.status,
-            })
+            Ok(Taken { key: row.key()?, task_type: row.task_type()?, owner: row.node(), status: next.status })
         })
         .transpose()
     }
@@ -90,22 +66,11 @@ impl Verb for Expire {
 
     async fn run(&self, tx: &mut Tx<'_>) -> Result<Vec<TaskId>, Fault> {
         let find = sqlx::query_scalar::<_, String>(include_str!("sql/find_overdue.sql"));
-        let overdue = find
-            .bind(tx.now.0)
-            .bind(self.0)
-            .fetch_all(&mut *tx.conn)
-            .await?;
-        let ids = overdue
-            .iter()
-            .map(|id| task_id(id))
-            .collect::<Result<Vec<_>, _>>()?;
+        let overdue = find.bind(tx.now.0).bind(self.0).fetch_all(&mut *tx.conn).await?;
+        let ids = overdue.iter().map(|id| task_id(id)).collect::<Result<Vec<_>, _>>()?;
         let mut expired = Vec::with_capacity(ids.len());
         for row in tx.load(ids).await? {
-            if tx
-                .apply(&row, Command::Expire, With::default())
-                .await?
-                .is_some()
-            {
+            if tx.apply(&row, Command::Expire, With::default()).await?.is_some() {
                 expired.push(row.id()?);
             }
         }

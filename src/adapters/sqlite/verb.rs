@@ -31,9 +31,7 @@ impl Tx<'_> {
     /// Tells that a task of the type is due, if it is.
     pub fn queued(&mut self, task_type: &TypeName, not_before: Timestamp) {
         if not_before <= self.now {
-            self.signal(Signal::Queued {
-                task_type: task_type.clone(),
-            });
+            self.signal(Signal::Queued { task_type: task_type.clone() });
         }
     }
 
@@ -81,11 +79,7 @@ pub(super) struct Pending<V: Verb> {
 
 impl<V: Verb> Pending<V> {
     pub fn new(verb: V, reply: oneshot::Sender<Result<V::Answer, LedgerError>>) -> Self {
-        Pending {
-            verb,
-            answer: None,
-            reply: Some(reply),
-        }
+        Pending { verb, answer: None, reply: Some(reply) }
     }
 
     fn say(&mut self, answer: Result<V::Answer, LedgerError>) {
@@ -103,20 +97,12 @@ impl<V: Verb> Job for Pending<V> {
     }
 
     fn split(&self) -> Vec<Box<dyn Job>> {
-        let part = |verb| {
-            Box::new(Pending {
-                verb,
-                answer: None,
-                reply: None,
-            }) as Box<dyn Job>
-        };
+        let part = |verb| Box::new(Pending { verb, answer: None, reply: None }) as Box<dyn Job>;
         self.verb.split().into_iter().map(part).collect()
     }
 
     fn join(&mut self, parts: Vec<Box<dyn Job>>) {
-        let answers = parts
-            .into_iter()
-            .filter_map(|mut part| part.answer()?.downcast().ok().map(|a| *a));
+        let answers = parts.into_iter().filter_map(|mut part| part.answer()?.downcast().ok().map(|a| *a));
         self.answer = V::join(answers.collect());
     }
 

@@ -76,11 +76,7 @@ impl Writer {
         }
         let mut worst = None;
         for part in &mut parts {
-            worst = self
-                .together(std::slice::from_mut(part))
-                .await
-                .err()
-                .or(worst);
+            worst = self.together(std::slice::from_mut(part)).await.err().or(worst);
         }
         match worst {
             Some(fault) => job.fail(fault),
@@ -116,9 +112,7 @@ impl Writer {
         match run(conn, &self.options, jobs).await {
             Ok(signals) => {
                 // nobody listening is no fault
-                signals
-                    .into_iter()
-                    .for_each(|signal| drop(self.signals.send(signal)));
+                signals.into_iter().for_each(|signal| drop(self.signals.send(signal)));
                 Ok(())
             }
             Err(fault) => {
@@ -132,21 +126,9 @@ impl Writer {
     }
 }
 
-async fn run(
-    conn: &mut SqliteConnection,
-    options: &Options,
-    jobs: &mut [Box<dyn Job>],
-) -> Result<Vec<Signal>, Fault> {
-    let now = sqlx::query_scalar(CLOCK)
-        .fetch_one(&mut *conn)
-        .await
-        .map(Timestamp)?;
-    let mut tx = Tx {
-        conn,
-        now,
-        sizes: options.sizes,
-        signals: Vec::new(),
-    };
+async fn run(conn: &mut SqliteConnection, options: &Options, jobs: &mut [Box<dyn Job>]) -> Result<Vec<Signal>, Fault> {
+    let now = sqlx::query_scalar(CLOCK).fetch_one(&mut *conn).await.map(Timestamp)?;
+    let mut tx = Tx { conn, now, sizes: options.sizes, signals: Vec::new() };
     for job in jobs {
         job.run(&mut tx).await?;
     }
