@@ -56,18 +56,12 @@ pub const CATALOGUE: &[Invariant] = &[
 
 fn states_agree(facts: &TaskFacts, _: &Context) -> Option<String> {
     let shown = facts.last_state?;
-    (shown != facts.status)
-        .then(|| format!("is {} but its last state event says {shown}", facts.status))
+    (shown != facts.status).then(|| format!("is {} but its last state event says {shown}", facts.status))
 }
 
 fn one_open_attempt(facts: &TaskFacts, _: &Context) -> Option<String> {
     let expected = i64::from(facts.status == Status::Running);
-    (facts.open_attempts != expected).then(|| {
-        format!(
-            "is {} with {} open attempts",
-            facts.status, facts.open_attempts
-        )
-    })
+    (facts.open_attempts != expected).then(|| format!("is {} with {} open attempts", facts.status, facts.open_attempts))
 }
 
 fn events_gapless(facts: &TaskFacts, _: &Context) -> Option<String> {
@@ -76,30 +70,20 @@ fn events_gapless(facts: &TaskFacts, _: &Context) -> Option<String> {
         && facts.first_seq.unwrap_or(1) == 1;
     if !whole {
         let (first, max) = (facts.first_seq, facts.max_seq);
-        return Some(format!(
-            "{} events from {first:?} to {max:?}, last_seq {}",
-            facts.event_count, facts.last_seq
-        ));
+        return Some(format!("{} events from {first:?} to {max:?}, last_seq {}", facts.event_count, facts.last_seq));
     }
-    (facts.epoch_regressions > 0)
-        .then(|| format!("epochs go down {} times", facts.epoch_regressions))
+    (facts.epoch_regressions > 0).then(|| format!("epochs go down {} times", facts.epoch_regressions))
 }
 
 fn one_terminal_event(facts: &TaskFacts, _: &Context) -> Option<String> {
     let expected = facts.replays + i64::from(facts.status.is_terminal());
-    (facts.terminal_events != expected).then(|| {
-        format!(
-            "{} terminal events, expected {expected}",
-            facts.terminal_events
-        )
-    })
+    (facts.terminal_events != expected)
+        .then(|| format!("{} terminal events, expected {expected}", facts.terminal_events))
 }
 
 fn running_is_owned(facts: &TaskFacts, context: &Context) -> Option<String> {
     if facts.status != Status::Running {
-        return facts
-            .has_owner
-            .then(|| format!("is {} but has an owner", facts.status));
+        return facts.has_owner.then(|| format!("is {} but has an owner", facts.status));
     }
     if !facts.has_owner {
         return Some("runs without an owner".to_owned());
@@ -112,17 +96,10 @@ fn running_is_owned(facts: &TaskFacts, context: &Context) -> Option<String> {
 
 fn attempts_bounded(facts: &TaskFacts, _: &Context) -> Option<String> {
     if facts.attempt > facts.max_attempts {
-        return Some(format!(
-            "attempt {} of {}",
-            facts.attempt, facts.max_attempts
-        ));
+        return Some(format!("attempt {} of {}", facts.attempt, facts.max_attempts));
     }
     if facts.charged_attempts != i64::from(facts.attempt) {
-        return Some(format!(
-            "attempt {} but {} charged rows",
-            facts.attempt, facts.charged_attempts
-        ));
+        return Some(format!("attempt {} but {} charged rows", facts.attempt, facts.charged_attempts));
     }
-    (facts.attempts != facts.epoch.0)
-        .then(|| format!("epoch {} but {} attempt rows", facts.epoch, facts.attempts))
+    (facts.attempts != facts.epoch.0).then(|| format!("epoch {} but {} attempt rows", facts.epoch, facts.attempts))
 }

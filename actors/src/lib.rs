@@ -9,4 +9,6 @@ pub mod domain;
 pub mod invariants;
 pub mod ports;
 pub mod supervise;
+#[cfg(any(test, feature = "testkit"))]
+pub mod testkit;
 pub mod tree;

@@ -22,10 +22,7 @@ pub const MOST_AT_ONCE: u32 = 100;
 
 /// How many to claim.
 pub fn most(room: &Room) -> u32 {
-    room.slots
-        .min(room.seats)
-        .saturating_sub(room.leases)
-        .min(MOST_AT_ONCE)
+    room.slots.min(room.seats).saturating_sub(room.leases).min(MOST_AT_ONCE)
 }
 
 /// The most suspicious task that may be among them: one suspect a host, one a node after two losses.
@@ -41,13 +38,7 @@ pub fn suspects(room: &Room) -> Suspicion {
 mod tests {
     use super::*;
 
-    const ROOM: Room = Room {
-        slots: 8,
-        seats: 8,
-        leases: 3,
-        suspect_here: false,
-        suspect_on_node: false,
-    };
+    const ROOM: Room = Room { slots: 8, seats: 8, leases: 3, suspect_here: false, suspect_on_node: false };
 
     #[test]
     fn a_pool_claims_what_its_ready_hosts_have_seats_for() {
@@ -60,19 +51,7 @@ mod tests {
     #[test]
     fn one_suspect_a_host_and_one_a_node() {
         assert_eq!(suspects(&ROOM), Suspicion::Node);
-        assert_eq!(
-            suspects(&Room {
-                suspect_on_node: true,
-                ..ROOM
-            }),
-            Suspicion::Host
-        );
-        assert_eq!(
-            suspects(&Room {
-                suspect_here: true,
-                ..ROOM
-            }),
-            Suspicion::None
-        );
+        assert_eq!(suspects(&Room { suspect_on_node: true, ..ROOM }), Suspicion::Host);
+        assert_eq!(suspects(&Room { suspect_here: true, ..ROOM }), Suspicion::None);
     }
 }

@@ -38,17 +38,12 @@ pub enum RunOver {
 /// everything else after a stop is the stop's.
 pub fn ending(asked: Option<EndReason>, over: RunOver, timeout: Option<Duration>) -> Ending {
     match (asked, over) {
-        (Some(EndReason::Lost), _) => Ending::Stopped {
-            reason: EndReason::Lost,
-        },
+        (Some(EndReason::Lost), _) => Ending::Stopped { reason: EndReason::Lost },
         (_, RunOver::Done { result }) => Ending::Succeeded { result },
-        (Some(EndReason::Drain), RunOver::NotSeated { .. }) => Ending::NotStarted {
-            reason: ReleaseReason::NotBegun,
-            retry_after: None,
-        },
-        (Some(EndReason::Timeout), _) => Ending::TimedOut {
-            after: timeout.unwrap_or_default(),
-        },
+        (Some(EndReason::Drain), RunOver::NotSeated { .. }) => {
+            Ending::NotStarted { reason: ReleaseReason::NotBegun, retry_after: None }
+        }
+        (Some(EndReason::Timeout), _) => Ending::TimedOut { after: timeout.unwrap_or_default() },
         (Some(EndReason::Deadline), _) => Ending::DeadlinePassed,
         (Some(reason), _) => Ending::Stopped { reason },
         (None, over) => unasked(over),
@@ -58,33 +53,16 @@ pub fn ending(asked: Option<EndReason>, over: RunOver, timeout: Option<Duration>
 fn unasked(over: RunOver) -> Ending {
     match over {
         RunOver::Done { result } => Ending::Succeeded { result },
-        RunOver::Failed {
-            error,
-            permanent,
-            retry_after,
-        } => Ending::Failed {
-            error,
-            permanent,
-            retry_after,
-        },
+        RunOver::Failed { error, permanent, retry_after } => Ending::Failed { error, permanent, retry_after },
         RunOver::Stopped => Ending::Failed {
-            error: TaskError::new(
-                "STOPPED_UNASKED",
-                "it said that it was cancelled, but nobody had asked for that",
-            ),
+            error: TaskError::new("STOPPED_UNASKED", "it said that it was cancelled, but nobody had asked for that"),
             permanent: false,
             retry_after: None,
         },
-        RunOver::NotSeated { retry_after } => Ending::NotStarted {
-            reason: ReleaseReason::NoHost,
-            retry_after,
-        },
+        RunOver::NotSeated { retry_after } => Ending::NotStarted { reason: ReleaseReason::NoHost, retry_after },
         RunOver::HostDied { error, alone } => Ending::HostDied { error, alone },
         RunOver::Killed | RunOver::NeighbourKilled => Ending::NeighbourKilled,
-        RunOver::HostActorDied => Ending::ActorDied {
-            began: true,
-            detail: "the actor of its host died".to_owned(),
-        },
+        RunOver::HostActorDied => Ending::ActorDied { began: true, detail: "the actor of its host died".to_owned() },
     }
 }
 
@@ -93,35 +71,16 @@ mod tests {
     use super::*;
 
     fn failed() -> RunOver {
-        RunOver::Failed {
-            error: TaskError::new("X", "y"),
-            permanent: true,
-            retry_after: None,
-        }
+        RunOver::Failed { error: TaskError::new("X", "y"), permanent: true, retry_after: None }
     }
 
     #[test]
     fn success_stays_success_after_every_stop_but_a_lost_lease() {
-        let done = || RunOver::Done {
-            result: Json::null(),
-        };
-        for reason in [
-            EndReason::Cancel,
-            EndReason::Timeout,
-            EndReason::Deadline,
-            EndReason::Drain,
-        ] {
-            assert!(matches!(
-                ending(Some(reason), done(), None),
-                Ending::Succeeded { .. }
-            ));
+        let done = || RunOver::Done { result: Json::null() };
+        for reason in [EndReason::Cancel, EndReason::Timeout, EndReason::Deadline, EndReason::Drain] {
+            assert!(matches!(ending(Some(reason), done(), None), Ending::Succeeded { .. }));
         }
-        assert_eq!(
-            ending(Some(EndReason::Lost), done(), None),
-            Ending::Stopped {
-                reason: EndReason::Lost
-            }
-        );
+        assert_eq!(ending(Some(EndReason::Lost), done(), None), Ending::Stopped { reason: EndReason::Lost });
     }
 
     #[test]
@@ -129,28 +88,13 @@ mod tests {
         let limit = Some(Duration::from_secs(5));
         assert_eq!(
             ending(Some(EndReason::Timeout), failed(), limit),
-            Ending::TimedOut {
-                after: Duration::from_secs(5)
-            }
+            Ending::TimedOut { after: Duration::from_secs(5) }
         );
         assert_eq!(
             ending(Some(EndReason::Timeout), RunOver::Killed, limit),
-            Ending::TimedOut {
-                after: Duration::from_secs(5)
-            }
+            Ending::TimedOut { after: Duration::from_secs(5) }
         );
-        assert_eq!(
-            ending(Some(EndReason::Drain), failed(), None),
-            Ending::Stopped {
-                reason: EndReason::Drain
-            }
-        );
-        assert!(matches!(
-            ending(None, failed(), None),
-            Ending::Failed {
-                permanent: true,
-                ..
-            }
-        ));
+        assert_eq!(ending(Some(EndReason::Drain), failed(), None), Ending::Stopped { reason: EndReason::Drain });
+        assert!(matches!(ending(None, failed(), None), Ending::Failed { permanent: true, .. }));
     }
 }

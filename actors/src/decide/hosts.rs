@@ -18,23 +18,14 @@ pub struct Seats {
 
 /// The host with a free seat that is least busy; the lowest number among equals, so that load gathers predictably.
 pub fn place(hosts: impl Iterator<Item = Seats>) -> Option<u32> {
-    hosts
-        .filter(|h| h.open && h.free > 0)
-        .min_by_key(|h| (h.busy, h.number))
-        .map(|h| h.number)
+    hosts.filter(|h| h.open && h.free > 0).min_by_key(|h| (h.busy, h.number)).map(|h| h.number)
 }
 
 /// Start failures in a row after which a group is parked: it withdraws its types and tries again ever more slowly.
 pub const PARKED_AFTER: u32 = 10;
 
-const QUICK: RetryPolicy = RetryPolicy {
-    base: Duration::from_millis(200),
-    cap: Duration::from_secs(10),
-};
-const PARKED: RetryPolicy = RetryPolicy {
-    base: Duration::from_secs(10),
-    cap: Duration::from_secs(300),
-};
+const QUICK: RetryPolicy = RetryPolicy { base: Duration::from_millis(200), cap: Duration::from_secs(10) };
+const PARKED: RetryPolicy = RetryPolicy { base: Duration::from_secs(10), cap: Duration::from_secs(300) };
 
 /// Whether that many start failures in a row park the group.
 pub fn is_parked(failures: u32) -> bool {
@@ -55,22 +46,12 @@ mod tests {
     use super::*;
 
     fn host(number: u32, open: bool, free: u32, busy: u32) -> Seats {
-        Seats {
-            number,
-            open,
-            free,
-            busy,
-        }
+        Seats { number, open, free, busy }
     }
 
     #[test]
     fn the_least_busy_open_host_with_a_seat_gets_the_run() {
-        let hosts = [
-            host(1, true, 0, 4),
-            host(2, false, 4, 0),
-            host(3, true, 2, 2),
-            host(4, true, 3, 1),
-        ];
+        let hosts = [host(1, true, 0, 4), host(2, false, 4, 0), host(3, true, 2, 2), host(4, true, 3, 1)];
         assert_eq!(place(hosts.into_iter()), Some(4));
         assert_eq!(place([host(1, true, 0, 4)].into_iter()), None);
     }

@@ -20,10 +20,7 @@ pub fn is_due(bytes: usize, events: usize, urgent: bool, waited: Duration) -> bo
 
 /// Kinds that somebody waits for: a stage is what people watch, a checkpoint blocks its run.
 pub fn is_urgent(kind: EventKind) -> bool {
-    matches!(
-        kind,
-        EventKind::Stage | EventKind::Checkpoint | EventKind::State
-    )
+    matches!(kind, EventKind::Stage | EventKind::Checkpoint | EventKind::State)
 }
 
 #[cfg(test)]

@@ -31,24 +31,12 @@ fn ceiling(policy: RetryPolicy, failures: u32) -> Duration {
 mod tests {
     use super::*;
 
-    const POLICY: RetryPolicy = RetryPolicy {
-        base: Duration::from_secs(2),
-        cap: Duration::from_secs(300),
-    };
+    const POLICY: RetryPolicy = RetryPolicy { base: Duration::from_secs(2), cap: Duration::from_secs(300) };
 
     #[test]
     fn the_delay_doubles_up_to_its_cap_and_is_jittered_down_to_nothing() {
         let longest = |n| delay(POLICY, n, 1.0).as_secs();
-        assert_eq!(
-            (
-                longest(1),
-                longest(2),
-                longest(5),
-                longest(20),
-                longest(u32::MAX)
-            ),
-            (2, 4, 32, 300, 300)
-        );
+        assert_eq!((longest(1), longest(2), longest(5), longest(20), longest(u32::MAX)), (2, 4, 32, 300, 300));
         assert_eq!(delay(POLICY, 5, 0.0), Duration::ZERO);
     }
 

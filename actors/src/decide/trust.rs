@@ -21,18 +21,10 @@ impl Trust {
     pub fn saw(self, own: Duration, database: Timestamp) -> Trust {
         let gap = self.last.is_none_or(|(own_then, database_then)| {
             let ours = own.saturating_sub(own_then);
-            let theirs =
-                Duration::from_millis(u64::try_from(database.0 - database_then.0).unwrap_or(0));
+            let theirs = Duration::from_millis(u64::try_from(database.0 - database_then.0).unwrap_or(0));
             ours.abs_diff(theirs) > TOLERANCE
         });
-        Trust {
-            since: if gap {
-                Some(own)
-            } else {
-                self.since.or(Some(own))
-            },
-            last: Some((own, database)),
-        }
+        Trust { since: if gap { Some(own) } else { self.since.or(Some(own)) }, last: Some((own, database)) }
     }
 
     /// A look that failed.
@@ -42,8 +34,7 @@ impl Trust {
 
     /// Whether it has lasted for `lease`.
     pub fn is_enough(self, own: Duration, lease: Duration) -> bool {
-        self.since
-            .is_some_and(|since| own.saturating_sub(since) >= lease)
+        self.since.is_some_and(|since| own.saturating_sub(since) >= lease)
     }
 }
 
@@ -55,10 +46,7 @@ mod tests {
 
     fn watched(from: u64, to: u64) -> Trust {
         (from..=to).step_by(5).fold(Trust::default(), |trust, s| {
-            trust.saw(
-                Duration::from_secs(s),
-                Timestamp(1_000_000 + 1000 * i64::try_from(s).unwrap()),
-            )
+            trust.saw(Duration::from_secs(s), Timestamp(1_000_000 + 1000 * i64::try_from(s).unwrap()))
         })
     }
 

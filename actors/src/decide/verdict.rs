@@ -20,18 +20,10 @@ pub struct Circumstances {
 pub fn verdict(ending: Ending, now: &Circumstances) -> Option<Verdict> {
     Some(match ending {
         Ending::Succeeded { result } => Verdict::Complete { result },
-        Ending::Failed {
-            error,
-            permanent: true,
-            ..
-        } => Verdict::Fail {
-            outcome: Outcome::Failed,
-            error,
-            kind: ErrorKind::Permanent,
-        },
-        Ending::Failed {
-            error, retry_after, ..
-        } => again(Outcome::Failed, error, retry_after, now),
+        Ending::Failed { error, permanent: true, .. } => {
+            Verdict::Fail { outcome: Outcome::Failed, error, kind: ErrorKind::Permanent }
+        }
+        Ending::Failed { error, retry_after, .. } => again(Outcome::Failed, error, retry_after, now),
         Ending::TimedOut { after } => again(Outcome::TimedOut, timed_out(after), None, now),
         Ending::DeadlinePassed => Verdict::Fail {
             outcome: Outcome::TimedOut,
@@ -39,33 +31,16 @@ pub fn verdict(ending: Ending, now: &Circumstances) -> Option<Verdict> {
             kind: ErrorKind::Deadline,
         },
         Ending::HostDied { error, alone: true } => again(Outcome::Crashed, error, None, now),
-        Ending::HostDied {
-            error,
-            alone: false,
-        } => released(ReleaseReason::HostDied, error.to_string()),
-        Ending::NeighbourKilled => released(
-            ReleaseReason::NeighbourKilled,
-            "its host was killed for another run".to_owned(),
-        ),
-        Ending::NotStarted {
-            reason,
-            retry_after,
-        } => {
-            let delay = retry_after.unwrap_or_default();
-            Verdict::Release {
-                reason,
-                delay,
-                detail: "it never began".to_owned(),
-            }
+        Ending::HostDied { error, alone: false } => released(ReleaseReason::HostDied, error.to_string()),
+        Ending::NeighbourKilled => {
+            released(ReleaseReason::NeighbourKilled, "its host was killed for another run".to_owned())
         }
-        Ending::ActorDied {
-            began: true,
-            detail,
-        } => released(ReleaseReason::ActorDied, detail),
-        Ending::ActorDied {
-            began: false,
-            detail,
-        } => released(ReleaseReason::NotBegun, detail),
+        Ending::NotStarted { reason, retry_after } => {
+            let delay = retry_after.unwrap_or_default();
+            Verdict::Release { reason, delay, detail: "it never began".to_owned() }
+        }
+        Ending::ActorDied { began: true, detail } => released(ReleaseReason::ActorDied, detail),
+        Ending::ActorDied { began: false, detail } => released(ReleaseReason::NotBegun, detail),
         Ending::Stopped { reason } => return stopped(reason, now),
     })
 }
@@ -73,64 +48,29 @@ pub fn verdict(ending: Ending, now: &Circumstances) -> Option<Verdict> {
 fn stopped(reason: EndReason, now: &Circumstances) -> Option<Verdict> {
     match reason {
         EndReason::Cancel => Some(Verdict::Cancel),
-        EndReason::Drain => Some(released(
-            ReleaseReason::Drain,
-            "its node was asked to stop".to_owned(),
-        )),
-        EndReason::Timeout => verdict(
-            Ending::TimedOut {
-                after: Duration::ZERO,
-            },
-            now,
-        ),
+        EndReason::Drain => Some(released(ReleaseReason::Drain, "its node was asked to stop".to_owned())),
+        EndReason::Timeout => verdict(Ending::TimedOut { after: Duration::ZERO }, now),
         EndReason::Deadline => verdict(Ending::DeadlinePassed, now),
         EndReason::Lost => None,
     }
 }
 
 fn released(reason: ReleaseReason, detail: String) -> Verdict {
-    Verdict::Release {
-        reason,
-        delay: Duration::ZERO,
-        detail,
-    }
+    Verdict::Release { reason, delay: Duration::ZERO, detail }
 }
 
 fn timed_out(after: Duration) -> TaskError {
-    TaskError::new(
-        "TIMED_OUT",
-        format!(
-            "it ran longer than its timeout of {:.3} s",
-            after.as_secs_f64()
-        ),
-    )
+    TaskError::new("TIMED_OUT", format!("it ran longer than its timeout of {:.3} s", after.as_secs_f64()))
 }
 
 /// Another try while attempts are left, else the waiting room.
-fn again(
-    outcome: Outcome,
-    error: TaskError,
-    retry_after: Option<Duration>,
-    now: &Circumstances,
-) -> Verdict {
+fn again(outcome: Outcome, error: TaskError, retry_after: Option<Duration>, now: &Circumstances) -> Verdict {
     if now.attempt < now.max_attempts {
         let delay = retry_after.unwrap_or_else(|| delay(now.retry, now.attempt, now.dice));
-        return Verdict::RetryIn {
-            outcome,
-            error,
-            delay,
-        };
+        return Verdict::RetryIn { outcome, error, delay };
     }
-    let kind = if outcome == Outcome::Crashed {
-        ErrorKind::Poison
-    } else {
-        ErrorKind::Exhausted
-    };
-    Verdict::DeadLetter {
-        outcome,
-        error,
-        kind,
-    }
+    let kind = if outcome == Outcome::Crashed { ErrorKind::Poison } else { ErrorKind::Exhausted };
+    Verdict::DeadLetter { outcome, error, kind }
 }
 
 #[cfg(test)]
@@ -139,24 +79,12 @@ mod tests {
     use crate::domain::Json;
 
     fn at(attempt: u32) -> Circumstances {
-        let retry = RetryPolicy {
-            base: Duration::from_secs(2),
-            cap: Duration::from_secs(300),
-        };
-        Circumstances {
-            attempt,
-            max_attempts: 3,
-            retry,
-            dice: 0.5,
-        }
+        let retry = RetryPolicy { base: Duration::from_secs(2), cap: Duration::from_secs(300) };
+        Circumstances { attempt, max_attempts: 3, retry, dice: 0.5 }
     }
 
     fn failed(permanent: bool, retry_after: Option<Duration>) -> Ending {
-        Ending::Failed {
-            error: TaskError::new("PLUGIN_ERROR", "429 in the text"),
-            permanent,
-            retry_after,
-        }
+        Ending::Failed { error: TaskError::new("PLUGIN_ERROR", "429 in the text"), permanent, retry_after }
     }
 
     #[test]
@@ -165,25 +93,13 @@ mod tests {
             matches!(verdict(failed(false, None), &at(2)), Some(Verdict::RetryIn { delay, .. }) if delay.as_secs() == 2)
         );
         let spent = verdict(failed(false, None), &at(3));
-        assert!(matches!(
-            spent,
-            Some(Verdict::DeadLetter {
-                kind: ErrorKind::Exhausted,
-                ..
-            })
-        ));
+        assert!(matches!(spent, Some(Verdict::DeadLetter { kind: ErrorKind::Exhausted, .. })));
     }
 
     #[test]
     fn a_permanent_failure_is_final_whatever_its_text_says() {
         let ended = verdict(failed(true, None), &at(1));
-        assert!(matches!(
-            ended,
-            Some(Verdict::Fail {
-                kind: ErrorKind::Permanent,
-                ..
-            })
-        ));
+        assert!(matches!(ended, Some(Verdict::Fail { kind: ErrorKind::Permanent, .. })));
     }
 
     #[test]
@@ -197,57 +113,20 @@ mod tests {
     #[test]
     fn a_host_that_died_with_several_runs_charges_none_of_them() {
         let error = || TaskError::new("HOST_SIGNALLED", "signal 9");
-        let alone = verdict(
-            Ending::HostDied {
-                error: error(),
-                alone: true,
-            },
-            &at(3),
-        );
-        assert!(matches!(
-            alone,
-            Some(Verdict::DeadLetter {
-                kind: ErrorKind::Poison,
-                ..
-            })
-        ));
-        let shared = verdict(
-            Ending::HostDied {
-                error: error(),
-                alone: false,
-            },
-            &at(3),
-        );
-        assert!(matches!(
-            shared,
-            Some(Verdict::Release {
-                reason: ReleaseReason::HostDied,
-                ..
-            })
-        ));
+        let alone = verdict(Ending::HostDied { error: error(), alone: true }, &at(3));
+        assert!(matches!(alone, Some(Verdict::DeadLetter { kind: ErrorKind::Poison, .. })));
+        let shared = verdict(Ending::HostDied { error: error(), alone: false }, &at(3));
+        assert!(matches!(shared, Some(Verdict::Release { reason: ReleaseReason::HostDied, .. })));
     }
 
     #[test]
     fn a_lost_attempt_is_written_by_who_took_it() {
-        assert_eq!(
-            verdict(
-                Ending::Stopped {
-                    reason: EndReason::Lost
-                },
-                &at(1)
-            ),
-            None
-        );
+        assert_eq!(verdict(Ending::Stopped { reason: EndReason::Lost }, &at(1)), None);
     }
 
     #[test]
     fn success_is_complete_in_every_attempt() {
-        let done = verdict(
-            Ending::Succeeded {
-                result: Json::null(),
-            },
-            &at(3),
-        );
+        let done = verdict(Ending::Succeeded { result: Json::null() }, &at(3));
         assert!(matches!(done, Some(Verdict::Complete { .. })));
     }
 }

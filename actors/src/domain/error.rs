@@ -29,14 +29,9 @@ impl ErrorKind {
     }
 
     pub fn parse(text: &str) -> Option<ErrorKind> {
-        [
-            ErrorKind::Permanent,
-            ErrorKind::Exhausted,
-            ErrorKind::Poison,
-            ErrorKind::Deadline,
-        ]
-        .into_iter()
-        .find(|k| k.as_str() == text)
+        [ErrorKind::Permanent, ErrorKind::Exhausted, ErrorKind::Poison, ErrorKind::Deadline]
+            .into_iter()
+            .find(|k| k.as_str() == text)
     }
 }
 
@@ -51,11 +46,7 @@ pub struct TaskError {
 
 impl TaskError {
     pub fn new(code: &str, detail: impl Into<String>) -> Self {
-        TaskError {
-            code: code.to_owned(),
-            detail: detail.into(),
-            kind: None,
-        }
+        TaskError { code: code.to_owned(), detail: detail.into(), kind: None }
     }
 
     pub fn of_kind(mut self, kind: ErrorKind) -> Self {

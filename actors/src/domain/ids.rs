@@ -25,9 +25,7 @@ impl FromStr for TaskId {
 }
 
 /// The fencing token: grows by one at each claim of a task; 0 before the first.
-#[derive(
-    Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default, Serialize, Deserialize,
-)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Epoch(pub i64);
 
@@ -71,10 +69,7 @@ pub struct BadName(pub String);
 impl fmt::Display for BadName {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let shown: String = self.0.chars().take(80).collect();
-        write!(
-            f,
-            "`{shown}` is no type name: allowed is `[a-z0-9][a-z0-9_-]{{0,63}}`"
-        )
+        write!(f, "`{shown}` is no type name: allowed is `[a-z0-9][a-z0-9_-]{{0,63}}`")
     }
 }
 
@@ -87,16 +82,10 @@ impl TypeName {
         let legal = match text.as_bytes() {
             [] => false,
             [first, rest @ ..] => {
-                lower(*first)
-                    && rest.len() < 64
-                    && rest.iter().all(|&c| lower(c) || c == b'_' || c == b'-')
+                lower(*first) && rest.len() < 64 && rest.iter().all(|&c| lower(c) || c == b'_' || c == b'-')
             }
         };
-        if legal {
-            Ok(TypeName(text.into()))
-        } else {
-            Err(BadName(text.to_owned()))
-        }
+        if legal { Ok(TypeName(text.into())) } else { Err(BadName(text.to_owned())) }
     }
 
     pub fn as_str(&self) -> &str {

@@ -15,9 +15,7 @@ use std::time::Duration;
 
 use serde::Serialize;
 
-use super::{
-    Epoch, ErrorKind, Json, NodeId, Outcome, ReleaseReason, Status, TaskError, Timestamp, Verdict,
-};
+use super::{Epoch, ErrorKind, Json, NodeId, Outcome, ReleaseReason, Status, TaskError, Timestamp, Verdict};
 
 /// The tenth uncharged end in a row is charged, so that nothing loops for ever.
 pub const MAX_UNCHARGED: u32 = 10;
@@ -196,11 +194,7 @@ pub fn apply(task: &Standing, command: Command, now: Timestamp) -> Result<Move, 
 }
 
 fn running(task: &Standing) -> Result<(), Refusal> {
-    if task.status == Status::Running {
-        Ok(())
-    } else {
-        Err(Refusal::NotRunning)
-    }
+    if task.status == Status::Running { Ok(()) } else { Err(Refusal::NotRunning) }
 }
 
 fn claim(task: &Standing, node: NodeId, now: Timestamp) -> Result<Move, Refusal> {
@@ -212,18 +206,9 @@ fn claim(task: &Standing, node: NodeId, now: Timestamp) -> Result<Move, Refusal>
             next.status = Status::Running;
             next.epoch = Epoch(task.epoch.0 + 1);
             next.attempt += 1;
-            let event = StateData {
-                attempt: Some(next.attempt),
-                node_id: Some(node),
-                ..StateData::of(Status::Running)
-            };
-            Ok(Move {
-                next,
-                attempt_end: None,
-                event: Some(event),
-                error: None,
-                result: None,
-            })
+            let event =
+                StateData { attempt: Some(next.attempt), node_id: Some(node), ..StateData::of(Status::Running) };
+            Ok(Move { next, attempt_end: None, event: Some(event), error: None, result: None })
         }
         _ => Err(Refusal::NotQueued),
     }
@@ -240,41 +225,15 @@ fn settle(task: &Standing, verdict: Verdict, now: Timestamp) -> Move {
         {
             cancelled(task, outcome, Some(error))
         }
-        Verdict::Release { .. } if task.cancel_requested => {
-            cancelled(task, Outcome::Cancelled, None)
+        Verdict::Release { .. } if task.cancel_requested => cancelled(task, Outcome::Cancelled, None),
+        Verdict::Fail { outcome, error, kind } => fail(&reported(task, outcome), outcome, error.of_kind(kind), false),
+        Verdict::DeadLetter { outcome, error, kind } => {
+            fail(&reported(task, outcome), outcome, error.of_kind(kind), true)
         }
-        Verdict::Fail {
-            outcome,
-            error,
-            kind,
-        } => fail(
-            &reported(task, outcome),
-            outcome,
-            error.of_kind(kind),
-            false,
-        ),
-        Verdict::DeadLetter {
-            outcome,
-            error,
-            kind,
-        } => fail(&reported(task, outcome), outcome, error.of_kind(kind), true),
-        Verdict::RetryIn {
-            outcome,
-            error,
-            delay,
-        } => charge(
-            &reported(task, outcome),
-            outcome,
-            error,
-            "retry",
-            delay,
-            now,
-        ),
-        Verdict::Release {
-            reason,
-            delay,
-            detail,
-        } => release(task, reason, delay, detail, now),
+        Verdict::RetryIn { outcome, error, delay } => {
+            charge(&reported(task, outcome), outcome, error, "retry", delay, now)
+        }
+        Verdict::Release { reason, delay, detail } => release(task, reason, delay, detail, now),
     }
 }
 
@@ -293,11 +252,7 @@ fn complete(task: &Standing, result: Json) -> Move {
     next.status = Status::Succeeded;
     Move {
         next,
-        attempt_end: Some(AttemptEnd {
-            outcome: Outcome::Succeeded,
-            charged: true,
-            error: None,
-        }),
+        attempt_end: Some(AttemptEnd { outcome: Outcome::Succeeded, charged: true, error: None }),
         event: Some(StateData::of(Status::Succeeded)),
         error: None,
         result: Some(result),
@@ -309,11 +264,7 @@ fn cancelled(task: &Standing, outcome: Outcome, error: Option<TaskError>) -> Mov
     next.status = Status::Cancelled;
     Move {
         next,
-        attempt_end: Some(AttemptEnd {
-            outcome,
-            charged: true,
-            error,
-        }),
+        attempt_end: Some(AttemptEnd { outcome, charged: true, error }),
         event: Some(StateData::of(Status::Cancelled)),
         error: None,
         result: None,
@@ -324,22 +275,12 @@ fn fail(task: &Standing, outcome: Outcome, error: TaskError, dead_letter: bool) 
     let mut next = task.clone();
     next.status = Status::Failed;
     next.dead_lettered = dead_letter;
-    let event = StateData {
-        error: Some(error.clone()),
-        dead_lettered: Some(dead_letter),
-        ..StateData::of(Status::Failed)
-    };
-    let unkinded = TaskError {
-        kind: None,
-        ..error.clone()
-    };
+    let event =
+        StateData { error: Some(error.clone()), dead_lettered: Some(dead_letter), ..StateData::of(Status::Failed) };
+    let unkinded = TaskError { kind: None, ..error.clone() };
     Move {
         next,
-        attempt_end: Some(AttemptEnd {
-            outcome,
-            charged: true,
-            error: Some(unkinded),
-        }),
+        attempt_end: Some(AttemptEnd { outcome, charged: true, error: Some(unkinded) }),
         event: Some(event),
         error: Some(error),
         result: None,
@@ -347,73 +288,32 @@ fn fail(task: &Standing, outcome: Outcome, error: TaskError, dead_letter: bool) 
 }
 
 /// A charged end that is tried again while attempts are left and the deadline allows.
-fn charge(
-    task: &Standing,
-    outcome: Outcome,
-    error: TaskError,
-    reason: &str,
-    delay: Duration,
-    now: Timestamp,
-) -> Move {
+fn charge(task: &Standing, outcome: Outcome, error: TaskError, reason: &str, delay: Duration, now: Timestamp) -> Move {
     if task.attempt >= task.max_attempts {
-        let died = matches!(
-            outcome,
-            Outcome::Crashed | Outcome::Lost | Outcome::Released
-        );
-        let kind = if died {
-            ErrorKind::Poison
-        } else {
-            ErrorKind::Exhausted
-        };
+        let died = matches!(outcome, Outcome::Crashed | Outcome::Lost | Outcome::Released);
+        let kind = if died { ErrorKind::Poison } else { ErrorKind::Exhausted };
         return fail(task, outcome, error.of_kind(kind), true);
     }
     let due = now.plus(delay);
     if task.deadline_at.is_some_and(|at| at <= due) {
-        let detail =
-            format!("no time is left for another attempt before the deadline; last: {error}");
-        return fail(
-            task,
-            outcome,
-            TaskError::new("DEADLINE_EXCEEDED", detail).of_kind(ErrorKind::Deadline),
-            false,
-        );
+        let detail = format!("no time is left for another attempt before the deadline; last: {error}");
+        return fail(task, outcome, TaskError::new("DEADLINE_EXCEEDED", detail).of_kind(ErrorKind::Deadline), false);
     }
-    requeue(
-        task,
-        AttemptEnd {
-            outcome,
-            charged: true,
-            error: Some(error),
-        },
-        reason,
-        delay,
-        now,
-    )
+    requeue(task, AttemptEnd { outcome, charged: true, error: Some(error) }, reason, delay, now)
 }
 
-fn release(
-    task: &Standing,
-    reason: ReleaseReason,
-    delay: Duration,
-    detail: String,
-    now: Timestamp,
-) -> Move {
+fn release(task: &Standing, reason: ReleaseReason, delay: Duration, detail: String, now: Timestamp) -> Move {
     let mut task = task.clone();
     if reason == ReleaseReason::HostDied {
         task.suspect = task.suspect.max(Suspicion::Host);
     }
-    let error =
-        (!detail.is_empty()).then(|| TaskError::new(&reason.as_str().to_uppercase(), detail));
+    let error = (!detail.is_empty()).then(|| TaskError::new(&reason.as_str().to_uppercase(), detail));
     if reason.is_counted() {
         task.uncharged += 1;
         if task.uncharged >= MAX_UNCHARGED {
             task.uncharged = 0;
-            let error = error.unwrap_or_else(|| {
-                TaskError::new(
-                    "RELEASED_TOO_OFTEN",
-                    "ended without its own fault ten times",
-                )
-            });
+            let error =
+                error.unwrap_or_else(|| TaskError::new("RELEASED_TOO_OFTEN", "ended without its own fault ten times"));
             return charge(&task, Outcome::Released, error, reason.as_str(), delay, now);
         }
     }
@@ -434,11 +334,7 @@ fn lose(task: &Standing, backoff: Duration, now: Timestamp) -> Move {
         task.uncharged = 0;
         return charge(&task, Outcome::Lost, error, "lost", backoff, now);
     }
-    let delay = if task.losses == 1 {
-        Duration::ZERO
-    } else {
-        backoff
-    };
+    let delay = if task.losses == 1 { Duration::ZERO } else { backoff };
     uncharged(&task, Outcome::Lost, Some(error), "lost", delay, now)
 }
 
@@ -453,25 +349,11 @@ fn uncharged(
 ) -> Move {
     let mut task = task.clone();
     task.attempt = task.attempt.saturating_sub(1);
-    let end = AttemptEnd {
-        outcome,
-        charged: false,
-        error,
-    };
-    if task.is_overdue(now) {
-        overdue(&task, Some(end))
-    } else {
-        requeue(&task, end, reason, delay, now)
-    }
+    let end = AttemptEnd { outcome, charged: false, error };
+    if task.is_overdue(now) { overdue(&task, Some(end)) } else { requeue(&task, end, reason, delay, now) }
 }
 
-fn requeue(
-    task: &Standing,
-    end: AttemptEnd,
-    reason: &str,
-    delay: Duration,
-    now: Timestamp,
-) -> Move {
+fn requeue(task: &Standing, end: AttemptEnd, reason: &str, delay: Duration, now: Timestamp) -> Move {
     let mut next = task.clone();
     next.status = Status::Queued;
     next.not_before = now.plus(delay);
@@ -481,25 +363,13 @@ fn requeue(
         error: end.error.clone(),
         ..StateData::of(Status::Queued)
     };
-    Move {
-        next,
-        attempt_end: Some(end),
-        event: Some(event),
-        error: None,
-        result: None,
-    }
+    Move { next, attempt_end: Some(end), event: Some(event), error: None, result: None }
 }
 
 fn overdue(task: &Standing, end: Option<AttemptEnd>) -> Move {
-    let error = TaskError::new(
-        "DEADLINE_EXCEEDED",
-        "its deadline passed before it could run",
-    )
-    .of_kind(ErrorKind::Deadline);
-    Move {
-        attempt_end: end,
-        ..fail(task, Outcome::Failed, error, false)
-    }
+    let error =
+        TaskError::new("DEADLINE_EXCEEDED", "its deadline passed before it could run").of_kind(ErrorKind::Deadline);
+    Move { attempt_end: end, ..fail(task, Outcome::Failed, error, false) }
 }
 
 fn cancel(task: &Standing, reason: Option<String>) -> Result<Move, Refusal> {
@@ -508,25 +378,10 @@ fn cancel(task: &Standing, reason: Option<String>) -> Result<Move, Refusal> {
     match task.status {
         Status::Queued => {
             next.status = Status::Cancelled;
-            let event = StateData {
-                reason,
-                ..StateData::of(Status::Cancelled)
-            };
-            Ok(Move {
-                next,
-                attempt_end: None,
-                event: Some(event),
-                error: None,
-                result: None,
-            })
+            let event = StateData { reason, ..StateData::of(Status::Cancelled) };
+            Ok(Move { next, attempt_end: None, event: Some(event), error: None, result: None })
         }
-        Status::Running => Ok(Move {
-            next,
-            attempt_end: None,
-            event: None,
-            error: None,
-            result: None,
-        }),
+        Status::Running => Ok(Move { next, attempt_end: None, event: None, error: None, result: None }),
         _ => Err(Refusal::AlreadyFinished),
     }
 }
@@ -543,22 +398,9 @@ fn replay(task: &Standing, now: Timestamp) -> Result<Move, Refusal> {
     if task.status != Status::Failed {
         return Err(Refusal::NotFailed);
     }
-    let next = Standing {
-        epoch: task.epoch,
-        life: task.life + 1,
-        ..Standing::fresh(task.max_attempts, now, None)
-    };
-    let event = StateData {
-        reason: Some("replay".to_owned()),
-        ..StateData::of(Status::Queued)
-    };
-    Ok(Move {
-        next,
-        attempt_end: None,
-        event: Some(event),
-        error: None,
-        result: None,
-    })
+    let next = Standing { epoch: task.epoch, life: task.life + 1, ..Standing::fresh(task.max_attempts, now, None) };
+    let event = StateData { reason: Some("replay".to_owned()), ..StateData::of(Status::Queued) };
+    Ok(Move { next, attempt_end: None, event: Some(event), error: None, result: None })
 }
 
 #[cfg(test)]
@@ -568,83 +410,40 @@ mod tests {
     const NOW: Timestamp = Timestamp(1_000_000);
 
     fn started(attempt: u32) -> Standing {
-        Standing {
-            status: Status::Running,
-            epoch: Epoch(attempt.into()),
-            attempt,
-            ..Standing::fresh(3, NOW, None)
-        }
+        Standing { status: Status::Running, epoch: Epoch(attempt.into()), attempt, ..Standing::fresh(3, NOW, None) }
     }
 
     fn retry() -> Command {
         let error = TaskError::new("PLUGIN_ERROR", "Inference failed: x");
-        Command::Settle(Verdict::RetryIn {
-            outcome: Outcome::Failed,
-            error,
-            delay: Duration::from_secs(2),
-        })
+        Command::Settle(Verdict::RetryIn { outcome: Outcome::Failed, error, delay: Duration::from_secs(2) })
     }
 
     fn released(reason: ReleaseReason) -> Command {
-        Command::Settle(Verdict::Release {
-            reason,
-            delay: Duration::ZERO,
-            detail: "why".into(),
-        })
+        Command::Settle(Verdict::Release { reason, delay: Duration::ZERO, detail: "why".into() })
     }
 
     #[test]
     fn a_claim_counts_and_charges() {
         let task = Standing::fresh(3, NOW, None);
-        let moved = apply(
-            &task,
-            Command::Claim {
-                node: NodeId("n".into()),
-            },
-            NOW,
-        )
-        .unwrap();
-        assert_eq!(
-            (moved.next.status, moved.next.epoch, moved.next.attempt),
-            (Status::Running, Epoch(1), 1)
-        );
+        let moved = apply(&task, Command::Claim { node: NodeId("n".into()) }, NOW).unwrap();
+        assert_eq!((moved.next.status, moved.next.epoch, moved.next.attempt), (Status::Running, Epoch(1), 1));
     }
 
     #[test]
     fn a_retry_past_the_last_attempt_is_a_dead_letter() {
         let moved = apply(&started(3), retry(), NOW).unwrap();
-        assert_eq!(
-            (moved.next.status, moved.next.dead_lettered),
-            (Status::Failed, true)
-        );
+        assert_eq!((moved.next.status, moved.next.dead_lettered), (Status::Failed, true));
         assert_eq!(moved.error.unwrap().kind, Some(ErrorKind::Exhausted));
     }
 
     #[test]
     fn a_cancel_asked_for_wins_over_everything_but_success() {
-        let task = Standing {
-            cancel_requested: true,
-            ..started(1)
-        };
-        for command in [
-            retry(),
-            released(ReleaseReason::Drain),
-            Command::Lose {
-                backoff: Duration::ZERO,
-            },
-        ] {
-            assert_eq!(
-                apply(&task, command, NOW).unwrap().next.status,
-                Status::Cancelled
-            );
+        let task = Standing { cancel_requested: true, ..started(1) };
+        for command in [retry(), released(ReleaseReason::Drain), Command::Lose { backoff: Duration::ZERO }] {
+            assert_eq!(apply(&task, command, NOW).unwrap().next.status, Status::Cancelled);
         }
-        let done = Command::Settle(Verdict::Complete {
-            result: Json::null(),
-        });
-        assert_eq!(
-            apply(&task, done, NOW).unwrap().next.status,
-            Status::Succeeded
-        );
+        let done = Command::Settle(Verdict::Complete { result: Json::null() });
+        assert_eq!(apply(&task, done, NOW).unwrap().next.status, Status::Succeeded);
     }
 
     #[test]
@@ -653,15 +452,7 @@ mod tests {
         for n in 1..MAX_UNCHARGED {
             let moved = apply(&task, released(ReleaseReason::ActorDied), NOW).unwrap();
             assert_eq!((moved.next.attempt, moved.next.uncharged), (0, n));
-            task = apply(
-                &moved.next,
-                Command::Claim {
-                    node: NodeId("n".into()),
-                },
-                NOW,
-            )
-            .unwrap()
-            .next;
+            task = apply(&moved.next, Command::Claim { node: NodeId("n".into()) }, NOW).unwrap().next;
         }
         let tenth = apply(&task, released(ReleaseReason::ActorDied), NOW).unwrap();
         assert_eq!((tenth.next.attempt, tenth.next.uncharged), (1, 0));
@@ -673,84 +464,44 @@ mod tests {
         let mut task = Standing::fresh(3, NOW, None);
         let mut starts = 0;
         while task.status == Status::Queued {
-            task = apply(
-                &task,
-                Command::Claim {
-                    node: NodeId("n".into()),
-                },
-                task.not_before,
-            )
-            .unwrap()
-            .next;
+            task = apply(&task, Command::Claim { node: NodeId("n".into()) }, task.not_before).unwrap().next;
             starts += 1;
-            task = apply(
-                &task,
-                Command::Lose {
-                    backoff: Duration::from_secs(1),
-                },
-                NOW,
-            )
-            .unwrap()
-            .next;
+            task = apply(&task, Command::Lose { backoff: Duration::from_secs(1) }, NOW).unwrap().next;
         }
-        assert_eq!(
-            (starts, task.status, task.dead_lettered),
-            (5, Status::Failed, true)
-        );
+        assert_eq!((starts, task.status, task.dead_lettered), (5, Status::Failed, true));
     }
 
     #[test]
     fn only_an_end_that_the_run_reported_clears_suspicion() {
-        let suspect = Standing {
-            suspect: Suspicion::Node,
-            losses: 2,
-            ..started(1)
-        };
+        let suspect = Standing { suspect: Suspicion::Node, losses: 2, ..started(1) };
         let crashed = Command::Settle(Verdict::RetryIn {
             outcome: Outcome::Crashed,
             error: TaskError::new("HOST_DIED", "signal 9"),
             delay: Duration::ZERO,
         });
-        assert_eq!(
-            apply(&suspect, crashed, NOW).unwrap().next.suspect,
-            Suspicion::Node
-        );
-        assert_eq!(
-            apply(&suspect, retry(), NOW).unwrap().next.suspect,
-            Suspicion::None
-        );
+        assert_eq!(apply(&suspect, crashed, NOW).unwrap().next.suspect, Suspicion::Node);
+        assert_eq!(apply(&suspect, retry(), NOW).unwrap().next.suspect, Suspicion::None);
     }
 
     #[test]
     fn an_end_changes_only_by_replay() {
         for status in [Status::Succeeded, Status::Failed, Status::Cancelled] {
-            let task = Standing {
-                status,
-                ..started(1)
-            };
+            let task = Standing { status, ..started(1) };
             for command in [
-                Command::Claim {
-                    node: NodeId("n".into()),
-                },
+                Command::Claim { node: NodeId("n".into()) },
                 retry(),
                 Command::Cancel { reason: None },
                 Command::Expire,
             ] {
                 assert!(apply(&task, command, NOW).is_err());
             }
-            assert_eq!(
-                apply(&task, Command::Replay, NOW).is_ok(),
-                status == Status::Failed
-            );
+            assert_eq!(apply(&task, Command::Replay, NOW).is_ok(), status == Status::Failed);
         }
     }
 
     #[test]
     fn no_attempt_is_planned_beyond_the_deadline() {
-        let task = Standing {
-            deadline_at: Some(NOW.plus(Duration::from_secs(1))),
-            ..started(1)
-        };
+        let task = Standing { deadline_at: Some(NOW.plus(Duration::from_secs(1))), ..started(1) };
         let moved = apply(&task, retry(), NOW).unwrap();
         assert_eq!(moved.error.unwrap().kind, Some(ErrorKind::Deadline));
     }

@@ -150,10 +150,7 @@ impl ReleaseReason {
 
     /// Whether the run had begun and the end counts towards the tenth uncharged one.
     pub fn is_counted(self) -> bool {
-        matches!(
-            self,
-            ReleaseReason::NeighbourKilled | ReleaseReason::HostDied | ReleaseReason::ActorDied
-        )
+        matches!(self, ReleaseReason::NeighbourKilled | ReleaseReason::HostDied | ReleaseReason::ActorDied)
     }
 }
 

@@ -15,13 +15,8 @@ pub enum Status {
 }
 
 impl Status {
-    pub const ALL: [Status; 5] = [
-        Status::Queued,
-        Status::Running,
-        Status::Succeeded,
-        Status::Failed,
-        Status::Cancelled,
-    ];
+    pub const ALL: [Status; 5] =
+        [Status::Queued, Status::Running, Status::Succeeded, Status::Failed, Status::Cancelled];
 
     /// Whether this is an end; it changes only by replay.
     pub fn is_terminal(self) -> bool {

@@ -4,9 +4,7 @@ use serde::{Deserialize, Serialize};
 use std::time::Duration;
 
 /// Milliseconds since 1970 UTC, by the database's clock; never compared with a node's.
-#[derive(
-    Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default, Serialize, Deserialize,
-)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Timestamp(pub i64);
 

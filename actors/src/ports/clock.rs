@@ -15,9 +15,7 @@ pub struct TokioClock {
 
 impl TokioClock {
     pub fn new() -> Self {
-        TokioClock {
-            start: tokio::time::Instant::now(),
-        }
+        TokioClock { start: tokio::time::Instant::now() }
     }
 }
 

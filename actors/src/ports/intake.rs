@@ -39,9 +39,5 @@ pub trait Subscription: Send + 'static {
 #[async_trait]
 pub trait Intake: Send + Sync + 'static {
     /// Opens a type's stream; at most `prefetch` deliveries are unsettled at a time.
-    async fn open(
-        &self,
-        task_type: &TypeName,
-        prefetch: u32,
-    ) -> Result<Box<dyn Subscription>, IntakeError>;
+    async fn open(&self, task_type: &TypeName, prefetch: u32) -> Result<Box<dyn Subscription>, IntakeError>;
 }

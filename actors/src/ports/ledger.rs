@@ -10,8 +10,8 @@ use async_trait::async_trait;
 use uuid::Uuid;
 
 use crate::domain::{
-    Incarnation, Json, LeaseKey, NewEvent, NewTask, NodeId, Owner, Status, Suspicion, Task, TaskId,
-    Timestamp, TypeName, Verdict,
+    Incarnation, Json, LeaseKey, NewEvent, NewTask, NodeId, Owner, Status, Suspicion, Task, TaskId, Timestamp,
+    TypeName, Verdict,
 };
 
 /// The database could not be asked, or did not answer.
@@ -291,11 +291,7 @@ pub trait Ledger: Send + Sync + 'static {
     async fn record(&self, owner: &Owner, records: Vec<Record>) -> Answers<RecordAnswer>;
     /// Ends attempts: every verdict, releases too (a release does not ask for a live lease).
     async fn finish(&self, owner: &Owner, finishes: Vec<Finish>) -> Answers<FinishAnswer>;
-    async fn cancel(
-        &self,
-        task: TaskId,
-        reason: Option<String>,
-    ) -> Result<CancelAnswer, LedgerError>;
+    async fn cancel(&self, task: TaskId, reason: Option<String>) -> Result<CancelAnswer, LedgerError>;
     async fn replay(&self, replay: Replay) -> Result<ReplayAnswer, LedgerError>;
     /// Takes dead letters out of the waiting room; the tasks stay failed. Answers those that were in it.
     async fn discard(&self, tasks: Vec<TaskId>) -> Result<Vec<TaskId>, LedgerError>;

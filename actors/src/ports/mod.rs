@@ -7,6 +7,7 @@ pub mod ledger;
 pub mod observer;
 pub mod records;
 pub mod registry;
+pub mod rules;
 pub mod runner;
 pub mod signals;
 

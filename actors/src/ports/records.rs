@@ -88,14 +88,8 @@ pub trait Records: Send + Sync + 'static {
     /// Without attempts and partial output.
     async fn tasks(&self, filter: &Filter, page: Page) -> Result<Vec<Task>, LedgerError>;
     /// Events with `seq > after`, oldest first, at most `limit`.
-    async fn events(
-        &self,
-        id: TaskId,
-        after: i64,
-        limit: u32,
-    ) -> Result<Option<Events>, LedgerError>;
+    async fn events(&self, id: TaskId, after: i64, limit: u32) -> Result<Option<Events>, LedgerError>;
     async fn stats(&self) -> Result<Stats, LedgerError>;
     /// Facts of tasks by ascending id, after `after`: the audit reads them a page at a time.
-    async fn facts(&self, after: Option<TaskId>, limit: u32)
-    -> Result<Vec<TaskFacts>, LedgerError>;
+    async fn facts(&self, after: Option<TaskId>, limit: u32) -> Result<Vec<TaskFacts>, LedgerError>;
 }

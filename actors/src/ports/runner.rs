@@ -58,34 +58,13 @@ pub enum HostCommand {
 /// What a run says. Exactly one `Done` or `Failed` ends it, unless the host exits first.
 #[derive(Clone, PartialEq, Debug)]
 pub enum RunEvent {
-    Stage {
-        name: String,
-    },
-    Progress {
-        fraction: f64,
-        message: Option<String>,
-    },
-    Output {
-        reference: u64,
-        value: Json,
-    },
-    Log {
-        level: String,
-        stream: String,
-        text: String,
-    },
-    Checkpoint {
-        reference: u64,
-        value: Json,
-    },
-    Done {
-        result: Json,
-    },
-    Failed {
-        failure: RunFailure,
-        error: TaskError,
-        retry_after: Option<Duration>,
-    },
+    Stage { name: String },
+    Progress { fraction: f64, message: Option<String> },
+    Output { reference: u64, value: Json },
+    Log { level: String, stream: String, text: String },
+    Checkpoint { reference: u64, value: Json },
+    Done { result: Json },
+    Failed { failure: RunFailure, error: TaskError, retry_after: Option<Duration> },
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -60,9 +60,7 @@ impl<M: Message> Address<M> {
 
     /// Whether somebody lives here who takes messages.
     pub fn is_up(&self) -> bool {
-        lock(&self.0)
-            .as_ref()
-            .is_some_and(|actor| takes_messages(actor.get_status()))
+        lock(&self.0).as_ref().is_some_and(|actor| takes_messages(actor.get_status()))
     }
 
     /// The actor who lives here now. Do not keep it: it is dead after a restart.

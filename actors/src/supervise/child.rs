@@ -49,12 +49,7 @@ impl Child {
     /// An actor. `make` is called for each start with the place of that incarnation; the address holds whoever is up.
     ///
     /// Limits: 10 s to start, 5 s to stop; a spent budget escalates.
-    pub fn actor<A, F>(
-        name: impl Into<Arc<str>>,
-        restart: Restart,
-        address: Address<A::Msg>,
-        make: F,
-    ) -> Self
+    pub fn actor<A, F>(name: impl Into<Arc<str>>, restart: Restart, address: Address<A::Msg>, make: F) -> Self
     where
         A: Actor,
         F: Fn(Place) -> (A, A::Arguments) + Send + Sync + 'static,
@@ -64,10 +59,7 @@ impl Child {
             let life = Life::begin(place.clone(), stay);
             let (actor, args) = make(place);
             let (run, linked) = launch(actor, args, life, parent, address.clone());
-            Launched {
-                run,
-                started: started(linked).boxed(),
-            }
+            Launched { run, started: started(linked).boxed() }
         })
     }
 
@@ -77,24 +69,13 @@ impl Child {
     }
 
     /// A supervisor that is sent [`SupervisorMsg::StartChild`] at this address.
-    pub fn supervisor_at(
-        name: impl Into<Arc<str>>,
-        address: Address<SupervisorMsg>,
-        spec: SupervisorSpec,
-    ) -> Self {
+    pub fn supervisor_at(name: impl Into<Arc<str>>, address: Address<SupervisorMsg>, spec: SupervisorSpec) -> Self {
         let mut child = Self::new(name.into(), Restart::Permanent, move |place, parent| {
             let life = Life::begin(place.clone(), Stay::WithParent);
             let (booted, when_booted) = oneshot::channel();
-            let args = SupervisorArgs {
-                spec: spec.clone(),
-                place,
-                booted,
-            };
+            let args = SupervisorArgs { spec: spec.clone(), place, booted };
             let (run, linked) = launch(Supervisor, args, life, parent, address.clone());
-            Launched {
-                run,
-                started: booted_after(linked, when_booted).boxed(),
-            }
+            Launched { run, started: booted_after(linked, when_booted).boxed() }
         });
         child.start_within = AS_LONG_AS_IT_TAKES;
         child.stop_within = AS_LONG_AS_IT_TAKES;
@@ -153,10 +134,7 @@ impl Child {
 
 impl fmt::Debug for Child {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Child")
-            .field("name", &self.name)
-            .field("restart", &self.restart)
-            .finish_non_exhaustive()
+        f.debug_struct("Child").field("name", &self.name).field("restart", &self.restart).finish_non_exhaustive()
     }
 }
 
@@ -179,19 +157,11 @@ fn launch<A: Actor>(
     address: Address<A::Msg>,
 ) -> (Run, Linked) {
     let (place, gone) = (life.place().clone(), life.gone());
-    let spawned =
-        ActorRuntime::spawn_linked_instant(None, Supervised::new(actor, life), args, parent);
-    let (actor, linked) =
-        spawned.unwrap_or_else(|_| unreachable!("only an actor with a name can be refused"));
+    let spawned = ActorRuntime::spawn_linked_instant(None, Supervised::new(actor, life), args, parent);
+    let (actor, linked) = spawned.unwrap_or_else(|_| unreachable!("only an actor with a name can be refused"));
     place.row().set_cell(place.incarnation(), actor.get_cell());
-    let plate = Occupant {
-        address,
-        actor: actor.clone(),
-    };
-    (
-        Run::new(actor.get_cell(), gone, place, Box::new(plate)),
-        linked,
-    )
+    let plate = Occupant { address, actor: actor.clone() };
+    (Run::new(actor.get_cell(), gone, place, Box::new(plate)), linked)
 }
 
 async fn started(linked: Linked) -> Result<(), Exit> {

@@ -39,9 +39,7 @@ impl Exit {
     /// Reads a supervision event; `None` if nothing ended.
     pub fn of(event: SupervisionEvent) -> Option<(ActorCell, Self)> {
         match event {
-            SupervisionEvent::ActorTerminated(who, _, reason) => {
-                Some((who, Self::of_reason(reason.as_deref())))
-            }
+            SupervisionEvent::ActorTerminated(who, _, reason) => Some((who, Self::of_reason(reason.as_deref()))),
             SupervisionEvent::ActorFailed(who, error) => Some((who, Self::of_error(&error))),
             _ => None,
         }

@@ -21,11 +21,7 @@ pub(super) struct Presence {
 
 impl Presence {
     pub fn below(above: Option<Arc<Presence>>) -> Arc<Self> {
-        Arc::new(Self {
-            ended: AtomicBool::new(false),
-            gone: CancellationToken::new(),
-            above,
-        })
+        Arc::new(Self { ended: AtomicBool::new(false), gone: CancellationToken::new(), above })
     }
 
     /// Cancelled once the actor and everything below it is gone.
@@ -39,9 +35,7 @@ impl Presence {
 
     /// Whether the actor above is there to look after this one's row.
     pub fn has_parent(&self) -> bool {
-        self.above
-            .as_ref()
-            .is_none_or(|above| !above.ended.load(Ordering::Acquire))
+        self.above.as_ref().is_none_or(|above| !above.ended.load(Ordering::Acquire))
     }
 }
 
@@ -62,14 +56,8 @@ impl Life {
     /// Takes the path in the roster. A start that fails is a short life.
     pub fn begin(place: Place, stay: Stay) -> Self {
         let presence = Presence::below(place.row().presence_above());
-        place
-            .roster()
-            .enter(place.row(), place.incarnation(), &presence);
-        Self {
-            place,
-            presence,
-            stay,
-        }
+        place.roster().enter(place.row(), place.incarnation(), &presence);
+        Self { place, presence, stay }
     }
 
     pub fn place(&self) -> &Place {
@@ -83,11 +71,6 @@ impl Life {
 
 impl Drop for Life {
     fn drop(&mut self) {
-        self.place.roster().leave(
-            self.place.row(),
-            self.place.incarnation(),
-            &self.presence,
-            self.stay,
-        );
+        self.place.roster().leave(self.place.row(), self.place.incarnation(), &self.presence, self.stay);
     }
 }

@@ -61,12 +61,7 @@ pub enum NotSpawned {
 impl<K: Clone + Eq + Hash> Nursery<K> {
     /// A nursery without children.
     pub fn new() -> Self {
-        Self {
-            by_key: HashMap::new(),
-            by_actor: HashMap::new(),
-            living: BTreeMap::new(),
-            next: 0,
-        }
+        Self { by_key: HashMap::new(), by_actor: HashMap::new(), living: BTreeMap::new(), next: 0 }
     }
 
     /// Starts a child at `place` (a [`Place::child`] of the parent's, also handed to the actor in its arguments).
@@ -84,18 +79,9 @@ impl<K: Clone + Eq + Hash> Nursery<K> {
         let life = Life::begin(place.clone(), Stay::WithActor);
         let gone = life.gone();
         let start = timeout(START_WITHIN, child::spawn(actor, args, life, parent)).await;
-        let start = start.unwrap_or_else(|_| {
-            Err(Exit::Failed(format!(
-                "did not start within {START_WITHIN:?}"
-            )))
-        });
+        let start = start.unwrap_or_else(|_| Err(Exit::Failed(format!("did not start within {START_WITHIN:?}"))));
         let actor = start.map_err(NotSpawned::Start)?;
-        self.admit(Ward {
-            key,
-            place,
-            cell: actor.get_cell(),
-            gone,
-        });
+        self.admit(Ward { key, place, cell: actor.get_cell(), gone });
         Ok(actor)
     }
 
@@ -112,10 +98,7 @@ impl<K: Clone + Eq + Hash> Nursery<K> {
         let number = self.by_actor.remove(&who.get_id())?;
         let ward = self.living.remove(&number)?;
         self.by_key.remove(&ward.key);
-        Some(Ended {
-            key: ward.key,
-            exit,
-        })
+        Some(Ended { key: ward.key, exit })
     }
 
     /// Asks all children to stop, the last one first, and waits for them together; who is left after `limit` is killed.
@@ -123,10 +106,7 @@ impl<K: Clone + Eq + Hash> Nursery<K> {
     /// still comes as an event.
     pub async fn stop_all(&mut self, limit: Duration) -> Vec<K> {
         let deadline = Instant::now() + limit;
-        self.living
-            .values()
-            .rev()
-            .for_each(|ward| ask(&ward.cell, Asked::Stop));
+        self.living.values().rev().for_each(|ward| ask(&ward.cell, Asked::Stop));
         let mut overdue = Vec::new();
         for ward in self.living.values().rev() {
             if timeout_at(deadline, ward.gone.cancelled()).await.is_err() {
@@ -140,9 +120,7 @@ impl<K: Clone + Eq + Hash> Nursery<K> {
             }
         };
         if timeout(KILL_WITHIN, gone).await.is_err() {
-            tracing::error!(
-                "children were killed, but something in them does not yield and still runs"
-            );
+            tracing::error!("children were killed, but something in them does not yield and still runs");
         }
         overdue.into_iter().map(|ward| ward.key.clone()).collect()
     }
@@ -154,17 +132,13 @@ impl<K: Clone + Eq + Hash> Nursery<K> {
 
     /// Asks a child to stop. Its end comes as an event. False if there is none.
     pub fn stop(&self, key: &K) -> bool {
-        self.ward(key)
-            .map(|ward| ask(&ward.cell, Asked::Stop))
-            .is_some()
+        self.ward(key).map(|ward| ask(&ward.cell, Asked::Stop)).is_some()
     }
 
     /// The child with this key, if it takes messages of this type.
     pub fn get<M: Message>(&self, key: &K) -> Option<ActorRef<M>> {
         let cell = &self.ward(key)?.cell;
-        cell.is_message_type_of::<M>()
-            .unwrap_or(false)
-            .then(|| cell.clone().into())
+        cell.is_message_type_of::<M>().unwrap_or(false).then(|| cell.clone().into())
     }
 
     /// Whether a child with this key lives.
@@ -194,11 +168,7 @@ impl<K: Clone + Eq + Hash> Nursery<K> {
 
 impl<K> Ward<K> {
     fn kill_overdue(&self, limit: Duration) {
-        tracing::warn!(
-            actor = self.place.path(),
-            ?limit,
-            "actor did not end in time and is killed"
-        );
+        tracing::warn!(actor = self.place.path(), ?limit, "actor did not end in time and is killed");
         self.place.roster().note_overdue(self.place.path());
         self.cell.kill();
     }

@@ -49,19 +49,12 @@ impl Place {
 
     fn at(roster: &Roster, row: Row) -> Place {
         let incarnation = row.next_incarnation();
-        Place {
-            roster: roster.clone(),
-            row: Arc::new(row),
-            incarnation,
-        }
+        Place { roster: roster.clone(), row: Arc::new(row), incarnation }
     }
 
     /// The same path for the next incarnation.
     pub(super) fn renewed(&self) -> Place {
-        Place {
-            incarnation: self.row.next_incarnation(),
-            ..self.clone()
-        }
+        Place { incarnation: self.row.next_incarnation(), ..self.clone() }
     }
 
     pub(super) fn row(&self) -> &Arc<Row> {

@@ -37,11 +37,7 @@ pub struct RootFailed(pub Exit);
 
 /// Starts a tree, children in order. Answers when each child has been tried once, nested ones included; those that failed
 /// are being restarted by then.
-pub async fn start_root(
-    name: &str,
-    roster: Roster,
-    spec: SupervisorSpec,
-) -> Result<Root, RootFailed> {
+pub async fn start_root(name: &str, roster: Roster, spec: SupervisorSpec) -> Result<Root, RootFailed> {
     let (told, mut exit) = watch::channel(None);
     let guardian = Actor::spawn(None, Guardian, told).await;
     let (guardian, _) = guardian.map_err(|error| RootFailed(Exit::of_start(&error)))?;
@@ -50,25 +46,13 @@ pub async fn start_root(
     let life = Life::begin(place.clone(), Stay::WithActor);
     let gone = life.gone();
     let (booted, when_booted) = oneshot::channel();
-    let args = SupervisorArgs {
-        spec,
-        place,
-        booted,
-    };
-    let supervisor = child::spawn(Supervisor, args, life, guardian.0.clone())
-        .await
-        .map_err(RootFailed)?;
+    let args = SupervisorArgs { spec, place, booted };
+    let supervisor = child::spawn(Supervisor, args, life, guardian.0.clone()).await.map_err(RootFailed)?;
     tokio::select! {
         Ok(()) = when_booted => {}
         exit = end_of(&mut exit) => return Err(RootFailed(exit)),
     }
-    Ok(Root {
-        guardian,
-        supervisor,
-        gone,
-        exit,
-        roster,
-    })
+    Ok(Root { guardian, supervisor, gone, exit, roster })
 }
 
 impl Root {
@@ -90,9 +74,7 @@ impl Root {
     /// Starts one more child below the root.
     pub fn start_child(&self, child: Child) -> Result<(), Unreachable<Child>> {
         match self.supervisor.cast(SupervisorMsg::StartChild(child)) {
-            Err(ractor::MessagingErr::SendErr(SupervisorMsg::StartChild(child))) => {
-                Err(Unreachable(child))
-            }
+            Err(ractor::MessagingErr::SendErr(SupervisorMsg::StartChild(child))) => Err(Unreachable(child)),
             _ => Ok(()),
         }
     }
@@ -106,15 +88,10 @@ impl Root {
         for row in self.roster.snapshot() {
             self.roster.note_overdue(&row.path);
         }
-        tracing::error!(
-            ?limit,
-            "the supervision tree did not stop in time and is killed"
-        );
+        tracing::error!(?limit, "the supervision tree did not stop in time and is killed");
         self.guardian.0.kill();
         if timeout(KILL_WITHIN, self.gone.cancelled()).await.is_err() {
-            tracing::error!(
-                "the supervision tree is killed, but something of it does not yield and still runs"
-            );
+            tracing::error!("the supervision tree is killed, but something of it does not yield and still runs");
         }
     }
 }
@@ -144,11 +121,7 @@ impl Actor for Guardian {
     type State = watch::Sender<Option<Exit>>;
     type Arguments = watch::Sender<Option<Exit>>;
 
-    async fn pre_start(
-        &self,
-        _: ActorRef<()>,
-        told: Self::Arguments,
-    ) -> Result<Self::State, ActorProcessingErr> {
+    async fn pre_start(&self, _: ActorRef<()>, told: Self::Arguments) -> Result<Self::State, ActorProcessingErr> {
         Ok(told)
     }
 

@@ -143,8 +143,7 @@ impl Roster {
         if row.has_below.swap(false, Ordering::AcqRel) {
             rows.retain(|_, other| !is_below(other, row));
         }
-        row.above()
-            .for_each(|above| above.has_below.store(true, Ordering::Release));
+        row.above().for_each(|above| above.has_below.store(true, Ordering::Release));
         rows.insert(Arc::clone(&row.path), Arc::clone(row));
     }
 
@@ -177,10 +176,7 @@ type Rows = BTreeMap<Arc<str>, Arc<Row>>;
 
 /// Removes the row, unless another one has the path by now.
 fn remove(rows: &mut Rows, row: &Arc<Row>) {
-    if rows
-        .get(&row.path)
-        .is_some_and(|here| Arc::ptr_eq(here, row))
-    {
+    if rows.get(&row.path).is_some_and(|here| Arc::ptr_eq(here, row)) {
         rows.remove(&row.path);
     }
 }

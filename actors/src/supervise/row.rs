@@ -163,8 +163,7 @@ impl Row {
 
     /// The nearest actor above that lives. A path may have names in it where nobody does: `lease` in `lease/7`.
     pub fn presence_above(&self) -> Option<Arc<Presence>> {
-        self.above()
-            .find_map(|row| lock(&row.now).presence.upgrade())
+        self.above().find_map(|row| lock(&row.now).presence.upgrade())
     }
 
     /// The rows above, nearest first.
@@ -177,8 +176,7 @@ impl Row {
     }
 
     pub fn take_panic_order(&self) -> bool {
-        self.panic_ordered.load(Ordering::Relaxed)
-            && self.panic_ordered.swap(false, Ordering::AcqRel)
+        self.panic_ordered.load(Ordering::Relaxed) && self.panic_ordered.swap(false, Ordering::AcqRel)
     }
 
     fn write(&self, incarnation: u64, change: impl FnOnce(&mut Now)) {

@@ -54,18 +54,8 @@ pub(super) struct Run {
 }
 
 impl Run {
-    pub fn new(
-        cell: ActorCell,
-        gone: CancellationToken,
-        place: Place,
-        plate: Box<dyn Doorplate>,
-    ) -> Self {
-        Self {
-            cell,
-            gone,
-            place,
-            plate,
-        }
+    pub fn new(cell: ActorCell, gone: CancellationToken, place: Place, plate: Box<dyn Doorplate>) -> Self {
+        Self { cell, gone, place, plate }
     }
 
     pub fn is(&self, cell: &ActorCell) -> bool {
@@ -77,11 +67,7 @@ impl Run {
     }
 
     /// Asks the child to end, waits for it and what is below it, kills it when the time is over.
-    pub fn end_within(
-        &self,
-        limit: Duration,
-        asked: Asked,
-    ) -> impl Future<Output = ()> + Send + use<> {
+    pub fn end_within(&self, limit: Duration, asked: Asked) -> impl Future<Output = ()> + Send + use<> {
         self.plate.take_down();
         let (cell, gone, place) = (self.cell.clone(), self.gone.clone(), self.place.clone());
         async move {
@@ -89,11 +75,7 @@ impl Run {
             if timeout(limit, gone.cancelled()).await.is_ok() {
                 return;
             }
-            tracing::warn!(
-                actor = place.path(),
-                ?limit,
-                "actor did not end in time and is killed"
-            );
+            tracing::warn!(actor = place.path(), ?limit, "actor did not end in time and is killed");
             place.roster().note_overdue(place.path());
             cell.kill();
             wait_until_gone(&gone, &place).await;
@@ -124,9 +106,6 @@ pub(super) fn ask(cell: &ActorCell, asked: Asked) {
 
 async fn wait_until_gone(gone: &CancellationToken, place: &Place) {
     if timeout(KILL_WITHIN, gone.cancelled()).await.is_err() {
-        tracing::error!(
-            actor = place.path(),
-            "actor has ended, but something of it does not yield and still runs"
-        );
+        tracing::error!(actor = place.path(), "actor has ended, but something of it does not yield and still runs");
     }
 }

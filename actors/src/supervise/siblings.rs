@@ -37,11 +37,7 @@ pub(super) struct Siblings {
 
 impl Siblings {
     pub fn new(args: SupervisorArgs) -> Self {
-        let SupervisorArgs {
-            spec,
-            place,
-            booted,
-        } = args;
+        let SupervisorArgs { spec, place, booted } = args;
         let mut siblings = Self {
             strategy: spec.strategy,
             budget: spec.budget,
@@ -54,26 +50,19 @@ impl Siblings {
             booted: Some(booted),
             spent: None,
         };
-        spec.children
-            .into_iter()
-            .for_each(|child| siblings.add(child));
+        spec.children.into_iter().for_each(|child| siblings.add(child));
         siblings
     }
 
     /// One more child, the last in order.
     pub fn add(&mut self, child: Child) {
-        self.slots
-            .retain(|slot| !(slot.child.name == child.name && matches!(slot.phase, Phase::Over)));
+        self.slots.retain(|slot| !(slot.child.name == child.name && matches!(slot.phase, Phase::Over)));
         let place = self.place.child(&child.name);
         if self.slots.iter().any(|slot| slot.child.name == child.name) {
-            tracing::error!(
-                actor = place.path(),
-                "a child of this name is there already; the new one is not started"
-            );
+            tracing::error!(actor = place.path(), "a child of this name is there already; the new one is not started");
             return;
         }
-        self.slots
-            .push(Slot::new(self.next_slot, child, place, self.budget));
+        self.slots.push(Slot::new(self.next_slot, child, place, self.budget));
         self.next_slot += 1;
     }
 
@@ -93,17 +82,12 @@ impl Siblings {
 
     /// News of a task. Of an earlier incarnation it is stale.
     pub fn hear(&mut self, myself: &Myself, news: News) {
-        let found = self
-            .slots
-            .iter()
-            .position(|slot| slot.id == news.slot && slot.starts == news.start);
+        let found = self.slots.iter().position(|slot| slot.id == news.slot && slot.starts == news.start);
         let Some(index) = found else { return };
         match (news.what, &self.slots[index].phase) {
             (What::Started(Ok(())), Phase::Starting(..)) => self.is_up(index),
             (What::Started(Err(exit)), Phase::Starting(..)) => self.is_down(myself, index, exit),
-            (What::Due, Phase::Resting(_) | Phase::Parked(_)) => {
-                self.slots[index].phase = Phase::Waiting
-            }
+            (What::Due, Phase::Resting(_) | Phase::Parked(_)) => self.slots[index].phase = Phase::Waiting,
             (What::Gone, Phase::Ending(..)) => self.is_gone(index),
             _ => {}
         }
@@ -111,10 +95,7 @@ impl Siblings {
 
     /// A child has ended.
     pub fn ended(&mut self, myself: &Myself, who: &ActorCell, exit: Exit) {
-        let found = self
-            .slots
-            .iter()
-            .position(|slot| slot.run().is_some_and(|run| run.is(who)));
+        let found = self.slots.iter().position(|slot| slot.run().is_some_and(|run| run.is(who)));
         let Some(index) = found else { return };
         match self.slots[index].phase {
             // asked to; its task waits until it is gone
@@ -141,9 +122,7 @@ impl Siblings {
     }
 
     fn next_to_start(&self) -> Option<usize> {
-        (0..self.slots.len()).find(|&index| {
-            matches!(self.slots[index].phase, Phase::Waiting) && self.may_start(index)
-        })
+        (0..self.slots.len()).find(|&index| matches!(self.slots[index].phase, Phase::Waiting) && self.may_start(index))
     }
 
     fn may_start(&self, index: usize) -> bool {
@@ -151,22 +130,16 @@ impl Siblings {
         match self.strategy {
             Strategy::OneForOne => self.slots[index].tried || before.iter().all(|slot| slot.tried),
             Strategy::RestForOne => !self.is_ending() && before.iter().all(Slot::is_settled),
-            Strategy::OneForAll => {
-                !self.is_ending() && !self.is_resting() && before.iter().all(Slot::is_settled)
-            }
+            Strategy::OneForAll => !self.is_ending() && !self.is_resting() && before.iter().all(Slot::is_settled),
         }
     }
 
     fn is_ending(&self) -> bool {
-        self.slots
-            .iter()
-            .any(|slot| slot.condemned || matches!(slot.phase, Phase::Ending(..)))
+        self.slots.iter().any(|slot| slot.condemned || matches!(slot.phase, Phase::Ending(..)))
     }
 
     fn is_resting(&self) -> bool {
-        self.slots
-            .iter()
-            .any(|slot| matches!(slot.phase, Phase::Resting(_) | Phase::Parked(_)))
+        self.slots.iter().any(|slot| matches!(slot.phase, Phase::Resting(_) | Phase::Parked(_)))
     }
 
     fn start(&mut self, myself: &Myself, index: usize) {
@@ -174,17 +147,14 @@ impl Siblings {
         slot.starts += 1;
         if slot.starts > 1 {
             slot.place = slot.place.renewed();
-            slot.place
-                .roster()
-                .note_restart(slot.place.row(), &slot.last_exit);
+            slot.place.roster().note_restart(slot.place.row(), &slot.last_exit);
         }
         let (child, place) = (&slot.child, slot.place.clone());
         match catch_unwind(AssertUnwindSafe(|| child.launch(place, myself.get_cell()))) {
             Ok(Launched { run, started }) => {
                 let start = start_within(child.start_within, started);
-                let task = slot.task(myself, start, |told| {
-                    What::Started(told.unwrap_or_else(|panic| Err(panic.into())))
-                });
+                let task =
+                    slot.task(myself, start, |told| What::Started(told.unwrap_or_else(|panic| Err(panic.into()))));
                 slot.phase = Phase::Starting(run, task);
             }
             Err(panic) => self.is_down(myself, index, Exit::Panicked(panic_words(panic))),
@@ -215,15 +185,8 @@ impl Siblings {
             }
             Next::Park(pause) => {
                 let path = slot.place.path();
-                tracing::error!(
-                    actor = path,
-                    ?pause,
-                    "restart budget spent, actor is parked"
-                );
-                slot.place.say(format!(
-                    "parked (restart budget spent; tried again in {})",
-                    in_words(pause)
-                ));
+                tracing::error!(actor = path, ?pause, "restart budget spent, actor is parked");
+                slot.place.say(format!("parked (restart budget spent; tried again in {})", in_words(pause)));
                 self.rest(myself, index, pause, Phase::Parked);
             }
             Next::Escalate => self.give_up(myself),
@@ -248,13 +211,7 @@ impl Siblings {
     }
 
     /// Down for a pause, and until nothing of it is left. Siblings that hang on it go down too.
-    fn rest(
-        &mut self,
-        myself: &Myself,
-        index: usize,
-        pause: Duration,
-        phase: fn(OwnedTask) -> Phase,
-    ) {
+    fn rest(&mut self, myself: &Myself, index: usize, pause: Duration, phase: fn(OwnedTask) -> Phase) {
         let slot = &mut self.slots[index];
         let gone = slot.run().map(Run::gone);
         let rest = async move {
@@ -297,8 +254,7 @@ impl Siblings {
         let slot = &mut self.slots[index];
         (slot.condemned, slot.tried, slot.up_since) = (false, true, None);
         slot.phase = Phase::Waiting;
-        slot.place
-            .say("waiting for a sibling to restart".to_owned());
+        slot.place.say("waiting for a sibling to restart".to_owned());
         if slot.child.restart == Restart::Temporary {
             self.slots.remove(index);
         }
@@ -316,10 +272,7 @@ impl Siblings {
     fn give_up(&mut self, myself: &Myself) {
         let Budget { restarts, within } = self.budget;
         let errors = Vec::from(std::mem::take(&mut self.errors)).join("; ");
-        let words = format!(
-            "restart budget spent: more than {restarts} in {}: {errors}",
-            in_words(within)
-        );
+        let words = format!("restart budget spent: more than {restarts} in {}: {errors}", in_words(within));
         tracing::error!(actor = self.place.path(), "{words}");
         self.spent = Some(words);
         myself.stop(None);
@@ -331,28 +284,17 @@ impl Siblings {
             all if all == up => self.place.state("running"),
             all => self.place.state(format!("{up} of {all} children up")),
         }
-        if !self.is_ending()
-            && !self
-                .slots
-                .iter()
-                .any(|slot| matches!(slot.phase, Phase::Starting(..)))
-        {
+        if !self.is_ending() && !self.slots.iter().any(|slot| matches!(slot.phase, Phase::Starting(..))) {
             // nobody may wait for it any more
             self.booted.take().map(|booted| booted.send(()));
         }
     }
 }
 
-async fn start_within(
-    limit: Duration,
-    started: impl Future<Output = Result<(), Exit>>,
-) -> Result<(), Exit> {
+async fn start_within(limit: Duration, started: impl Future<Output = Result<(), Exit>>) -> Result<(), Exit> {
     match timeout(limit, started).await {
         Ok(result) => result,
-        Err(_) => Err(Exit::Failed(format!(
-            "did not start within {}",
-            in_words(limit)
-        ))),
+        Err(_) => Err(Exit::Failed(format!("did not start within {}", in_words(limit)))),
     }
 }
 

@@ -23,16 +23,10 @@ pub(super) enum Phase {
     /// Its turn to start has not come.
     Waiting,
     /// In its start; the task tells how that went.
-    Starting(
-        Run,
-        #[expect(dead_code, reason = "held: dropped, it is aborted")] OwnedTask,
-    ),
+    Starting(Run, #[expect(dead_code, reason = "held: dropped, it is aborted")] OwnedTask),
     Up(Run),
     /// Asked to end because of a sibling; the task tells when it is gone.
-    Ending(
-        Run,
-        #[expect(dead_code, reason = "held: dropped, it is aborted")] OwnedTask,
-    ),
+    Ending(Run, #[expect(dead_code, reason = "held: dropped, it is aborted")] OwnedTask),
     /// Down until the task says that it is due: after a pause, and when nothing of it is left.
     Resting(#[expect(dead_code, reason = "held: dropped, it is aborted")] OwnedTask),
     /// As resting, with its budget spent.
@@ -93,13 +87,7 @@ impl Slot {
         what: impl FnOnce(Result<T, TaskPanicked>) -> What + Send + 'static,
     ) -> OwnedTask {
         let (slot, start) = (self.id, self.starts);
-        OwnedTask::spawn(myself, work, move |result| {
-            SupervisorMsg::News(News {
-                slot,
-                start,
-                what: what(result),
-            })
-        })
+        OwnedTask::spawn(myself, work, move |result| SupervisorMsg::News(News { slot, start, what: what(result) }))
     }
 
     /// The incarnation that lives, in whatever phase.
@@ -116,29 +104,17 @@ impl Slot {
     }
 
     /// Decides what the end of a child leads to, and counts it.
-    pub fn judge(
-        &mut self,
-        now: Instant,
-        budget: Budget,
-        backoff: Backoff,
-        shared: &mut Intensity,
-    ) -> Next {
+    pub fn judge(&mut self, now: Instant, budget: Budget, backoff: Backoff, shared: &mut Intensity) -> Next {
         if !comes_back(self.child.restart, &self.last_exit) {
             return Next::Over;
         }
-        if self
-            .up_since
-            .take()
-            .is_some_and(|since| now.duration_since(since) >= budget.within)
-        {
+        if self.up_since.take().is_some_and(|since| now.duration_since(since) >= budget.within) {
             (self.streak, self.parks) = (0, 0);
         }
         match (self.verdict(now, shared), self.child.exhausted) {
             (Verdict::Within, _) => Next::Rest(self.next_delay(backoff)),
             (Verdict::Spent, Exhausted::Escalate) => Next::Escalate,
-            (Verdict::Spent, Exhausted::Park { base, cap }) => {
-                self.park(budget, Backoff { base, cap })
-            }
+            (Verdict::Spent, Exhausted::Park { base, cap }) => self.park(budget, Backoff { base, cap }),
         }
     }
 

@@ -38,10 +38,7 @@ pub struct Budget {
 
 impl Default for Budget {
     fn default() -> Self {
-        Self {
-            restarts: 5,
-            within: Duration::from_secs(30),
-        }
+        Self { restarts: 5, within: Duration::from_secs(30) }
     }
 }
 
@@ -56,10 +53,7 @@ pub struct Backoff {
 
 impl Default for Backoff {
     fn default() -> Self {
-        Self {
-            base: Duration::from_millis(100),
-            cap: Duration::from_secs(10),
-        }
+        Self { base: Duration::from_millis(100), cap: Duration::from_secs(10) }
     }
 }
 
@@ -68,10 +62,7 @@ impl Backoff {
     pub fn delay(&self, n: u32) -> Duration {
         match n {
             0 => Duration::ZERO,
-            n => self
-                .base
-                .saturating_mul(2u32.saturating_pow(n - 1))
-                .min(self.cap),
+            n => self.base.saturating_mul(2u32.saturating_pow(n - 1)).min(self.cap),
         }
     }
 }
@@ -109,19 +100,12 @@ pub struct Intensity {
 impl Intensity {
     /// A fresh window.
     pub fn new(budget: Budget) -> Self {
-        Self {
-            budget,
-            recent: VecDeque::new(),
-        }
+        Self { budget, recent: VecDeque::new() }
     }
 
     /// One more restart is wanted now.
     pub fn restart(&mut self, now: Instant) -> Verdict {
-        while self
-            .recent
-            .front()
-            .is_some_and(|&then| now.duration_since(then) >= self.budget.within)
-        {
+        while self.recent.front().is_some_and(|&then| now.duration_since(then) >= self.budget.within) {
             self.recent.pop_front();
         }
         if self.recent.len() >= self.budget.restarts as usize {
@@ -140,10 +124,7 @@ mod tests {
 
     #[test]
     fn the_budget_is_spent_by_one_restart_too_many_in_its_window() {
-        let mut window = Intensity::new(Budget {
-            restarts: 2,
-            within: 10 * S,
-        });
+        let mut window = Intensity::new(Budget { restarts: 2, within: 10 * S });
         let t = Instant::now();
         assert_eq!(window.restart(t), Verdict::Within);
         assert_eq!(window.restart(t + S), Verdict::Within);
@@ -152,10 +133,7 @@ mod tests {
 
     #[test]
     fn the_budget_comes_back_as_restarts_leave_the_window() {
-        let mut window = Intensity::new(Budget {
-            restarts: 2,
-            within: 10 * S,
-        });
+        let mut window = Intensity::new(Budget { restarts: 2, within: 10 * S });
         let t = Instant::now();
         window.restart(t);
         window.restart(t + 5 * S);
@@ -165,29 +143,20 @@ mod tests {
 
     #[test]
     fn a_budget_of_none_is_spent_at_once() {
-        let mut window = Intensity::new(Budget {
-            restarts: 0,
-            within: S,
-        });
+        let mut window = Intensity::new(Budget { restarts: 0, within: S });
         assert_eq!(window.restart(Instant::now()), Verdict::Spent);
     }
 
     #[test]
     fn the_first_restart_is_immediate_and_the_pauses_double_up_to_the_cap() {
-        let backoff = Backoff {
-            base: S,
-            cap: 5 * S,
-        };
+        let backoff = Backoff { base: S, cap: 5 * S };
         let delays: Vec<u64> = (0..6).map(|n| backoff.delay(n).as_secs()).collect();
         assert_eq!(delays, [0, 1, 2, 4, 5, 5]);
     }
 
     #[test]
     fn the_pause_does_not_overflow() {
-        let backoff = Backoff {
-            base: S,
-            cap: 60 * S,
-        };
+        let backoff = Backoff { base: S, cap: 60 * S };
         assert_eq!(backoff.delay(u32::MAX), 60 * S);
     }
 }

@@ -37,32 +37,16 @@ impl<A: Actor> Actor for Supervised<A> {
     type State = Kept<A::State>;
     type Arguments = A::Arguments;
 
-    async fn pre_start(
-        &self,
-        myself: ActorRef<A::Msg>,
-        args: A::Arguments,
-    ) -> Result<Self::State, ActorProcessingErr> {
-        let state = self
-            .actor
-            .pre_start(myself, args)
-            .await
-            .map_err(Failure::mark)?;
+    async fn pre_start(&self, myself: ActorRef<A::Msg>, args: A::Arguments) -> Result<Self::State, ActorProcessingErr> {
+        let state = self.actor.pre_start(myself, args).await.map_err(Failure::mark)?;
         let place = self.life.place();
         place.row().started(place.incarnation());
         Ok(Kept(Some(state)))
     }
 
-    async fn post_start(
-        &self,
-        myself: ActorRef<A::Msg>,
-        state: &mut Self::State,
-    ) -> Result<(), ActorProcessingErr> {
+    async fn post_start(&self, myself: ActorRef<A::Msg>, state: &mut Self::State) -> Result<(), ActorProcessingErr> {
         match &mut state.0 {
-            Some(state) => self
-                .actor
-                .post_start(myself, state)
-                .await
-                .map_err(Failure::mark),
+            Some(state) => self.actor.post_start(myself, state).await.map_err(Failure::mark),
             None => Ok(()),
         }
     }
@@ -75,11 +59,7 @@ impl<A: Actor> Actor for Supervised<A> {
     ) -> Result<(), ActorProcessingErr> {
         self.panic_if_ordered();
         match &mut state.0 {
-            Some(state) => self
-                .actor
-                .handle(myself, message, state)
-                .await
-                .map_err(Failure::mark),
+            Some(state) => self.actor.handle(myself, message, state).await.map_err(Failure::mark),
             None => Ok(()),
         }
     }
@@ -92,26 +72,14 @@ impl<A: Actor> Actor for Supervised<A> {
     ) -> Result<(), ActorProcessingErr> {
         self.panic_if_ordered();
         match &mut state.0 {
-            Some(state) => self
-                .actor
-                .handle_supervisor_evt(myself, event, state)
-                .await
-                .map_err(Failure::mark),
+            Some(state) => self.actor.handle_supervisor_evt(myself, event, state).await.map_err(Failure::mark),
             None => Ok(()),
         }
     }
 
-    async fn post_stop(
-        &self,
-        myself: ActorRef<A::Msg>,
-        state: &mut Self::State,
-    ) -> Result<(), ActorProcessingErr> {
+    async fn post_stop(&self, myself: ActorRef<A::Msg>, state: &mut Self::State) -> Result<(), ActorProcessingErr> {
         match state.0.take() {
-            Some(mut state) => self
-                .actor
-                .post_stop(myself, &mut state)
-                .await
-                .map_err(Failure::mark),
+            Some(mut state) => self.actor.post_stop(myself, &mut state).await.map_err(Failure::mark),
             None => Ok(()),
         }
     }
@@ -120,12 +88,7 @@ impl<A: Actor> Actor for Supervised<A> {
 /// Gives the actor a turn in which it finds its panic order. It dies of it and takes the messenger along.
 pub(super) fn wake(actor: &ActorCell) {
     // an actor that is ending already takes no children, and needs no waking
-    drop(ActorRuntime::spawn_linked_instant(
-        None,
-        Messenger,
-        (),
-        actor.clone(),
-    ));
+    drop(ActorRuntime::spawn_linked_instant(None, Messenger, (), actor.clone()));
 }
 
 struct Messenger;

@@ -33,12 +33,7 @@ pub struct SupervisorSpec {
 impl SupervisorSpec {
     /// With the default budget (5 in 30 s) and backoff (at once, then 100 ms up to 10 s).
     pub fn new(strategy: Strategy, children: Vec<Child>) -> Self {
-        Self {
-            strategy,
-            budget: Budget::default(),
-            backoff: Backoff::default(),
-            children,
-        }
+        Self { strategy, budget: Budget::default(), backoff: Backoff::default(), children }
     }
 
     /// So many restarts within that time.
@@ -141,11 +136,7 @@ impl Actor for Supervisor {
     }
 
     /// The one place where ractor lets a supervisor end with its children ended before it: it kills those that are left.
-    async fn post_stop(
-        &self,
-        _: ActorRef<SupervisorMsg>,
-        siblings: &mut Siblings,
-    ) -> Result<(), ActorProcessingErr> {
+    async fn post_stop(&self, _: ActorRef<SupervisorMsg>, siblings: &mut Siblings) -> Result<(), ActorProcessingErr> {
         siblings.stop_all().await;
         match siblings.take_spent() {
             Some(words) => Err(Failure::boxed(words)),

@@ -49,11 +49,7 @@ pub(super) async fn drain(shared: &Arc<Shared>, hurry: CancellationToken) -> Dra
     let _ = tokio::time::timeout(killing, all_ended(shared)).await;
     shared.give_up.cancel();
     tell_pools(shared, || PoolMsg::GiveUp);
-    DrainReport {
-        held,
-        cut,
-        left: shared.holdings.keys(),
-    }
+    DrainReport { held, cut, left: shared.holdings.keys() }
 }
 
 fn tell_pools(shared: &Shared, message: impl Fn() -> PoolMsg) {
@@ -71,10 +67,7 @@ async fn withdraw_types(shared: &Shared) {
 
 /// Nothing is held, nothing waits to be written, and no claim is under way.
 async fn all_ended(shared: &Shared) {
-    while !shared.holdings.is_empty()
-        || !shared.queue.claims.is_empty()
-        || !shared.queue.finishes.is_empty()
-    {
+    while !shared.holdings.is_empty() || !shared.queue.claims.is_empty() || !shared.queue.finishes.is_empty() {
         tokio::time::sleep(LOOK).await;
     }
 }

@@ -49,10 +49,7 @@ pub struct Health(Mutex<Inner>);
 impl Health {
     pub fn new(types: impl Iterator<Item = TypeName>) -> Self {
         let types = types.map(|name| (name, TypeHealth::default())).collect();
-        Health(Mutex::new(Inner {
-            types,
-            ..Inner::default()
-        }))
+        Health(Mutex::new(Inner { types, ..Inner::default() }))
     }
 
     /// Changes a type's part.
@@ -98,16 +95,9 @@ impl Health {
             None => {}
         }
         for (name, health) in &inner.types {
-            reasons.extend(
-                health
-                    .reason()
-                    .map(|reason| format!("type `{name}`: {reason}")),
-            );
+            reasons.extend(health.reason().map(|reason| format!("type `{name}`: {reason}")));
         }
-        Readiness {
-            ready: reasons.is_empty(),
-            reasons,
-        }
+        Readiness { ready: reasons.is_empty(), reasons }
     }
 }
 
@@ -138,19 +128,11 @@ mod tests {
         assert_eq!(health.readiness().reasons.len(), 2);
         health.store(None);
         health.of_type(&name, |t| {
-            *t = TypeHealth {
-                pool_serves: true,
-                consumer_open: true,
-                seats: 1,
-                ..TypeHealth::default()
-            };
+            *t = TypeHealth { pool_serves: true, consumer_open: true, seats: 1, ..TypeHealth::default() };
         });
         assert!(health.readiness().ready);
         health.store(Some("the store is unavailable: disk full".to_owned()));
-        assert_eq!(
-            health.readiness().reasons,
-            ["the store is unavailable: disk full"]
-        );
+        assert_eq!(health.readiness().reasons, ["the store is unavailable: disk full"]);
         health.store(None);
         health.drain();
         assert!(!health.readiness().ready);

@@ -40,11 +40,7 @@ impl Holdings {
     }
 
     pub fn of_type(&self, task_type: &TypeName) -> Vec<(LeaseKey, Holding)> {
-        lock(&self.0)
-            .iter()
-            .filter(|(_, h)| h.task_type == *task_type)
-            .map(|(k, h)| (*k, h.clone()))
-            .collect()
+        lock(&self.0).iter().filter(|(_, h)| h.task_type == *task_type).map(|(k, h)| (*k, h.clone())).collect()
     }
 
     /// The token that says when a lease's run is over.
@@ -54,11 +50,7 @@ impl Holdings {
 
     /// The keys that name a task: one, unless it was lost and taken by this node again.
     pub fn of_task(&self, task: TaskId) -> Vec<LeaseKey> {
-        lock(&self.0)
-            .keys()
-            .filter(|k| k.task == task)
-            .copied()
-            .collect()
+        lock(&self.0).keys().filter(|k| k.task == task).copied().collect()
     }
 
     /// Tells a lease's actor. False if there is none alive.

@@ -11,8 +11,8 @@ use super::wiring::{Settings, Shared, World};
 use super::{hosts, intake, pools, upkeep};
 use crate::domain::TaskType;
 use crate::supervise::{
-    ActorRow, Address, Child, Exit, KillMode, NoSuchActor, Restart, Root, RootFailed, Strategy,
-    SupervisorSpec, start_root,
+    ActorRow, Address, Child, Exit, KillMode, NoSuchActor, Restart, Root, RootFailed, Strategy, SupervisorSpec,
+    start_root,
 };
 use tokio_util::sync::CancellationToken;
 
@@ -23,17 +23,10 @@ pub struct Node {
 
 impl Node {
     /// Starts the tree. What an earlier incarnation held must be taken back before ([`super::take_back_predecessors`]).
-    pub async fn start(
-        settings: Settings,
-        world: World,
-        types: Vec<TaskType>,
-    ) -> Result<Node, RootFailed> {
+    pub async fn start(settings: Settings, world: World, types: Vec<TaskType>) -> Result<Node, RootFailed> {
         let shared = Shared::new(settings, world, types);
         // so that its types are known from the first moment; the heartbeat repeats it if the store is away
-        let first = report(
-            &shared,
-            shared.types.iter().map(|t| (**t).clone()).collect(),
-        );
+        let first = report(&shared, shared.types.iter().map(|t| (**t).clone()).collect());
         if let Err(error) = shared.world.store.post(first).await {
             tracing::warn!(%error, "the first heartbeat was not posted");
         }
@@ -73,21 +66,12 @@ impl Node {
 
     /// Stops the tree now, last started first: hosts are killed, what runs is left for the next start to take back.
     pub async fn stop(self) {
-        let overdue = self
-            .root
-            .stop(self.shared.settings.cancel_grace + Duration::from_secs(15))
-            .await;
+        let overdue = self.root.stop(self.shared.settings.cancel_grace + Duration::from_secs(15)).await;
         for path in overdue {
             tracing::warn!(actor = path, "did not end in time and was killed");
         }
         let owner = &self.shared.settings.owner;
-        if let Err(error) = self
-            .shared
-            .world
-            .store
-            .withdraw(&owner.node, owner.incarnation)
-            .await
-        {
+        if let Err(error) = self.shared.world.store.withdraw(&owner.node, owner.incarnation).await {
             tracing::warn!(%error, "the node was not withdrawn");
         }
     }
@@ -96,13 +80,7 @@ impl Node {
 fn spec(shared: &Arc<Shared>) -> SupervisorSpec {
     let for_ledger = Arc::clone(shared);
     let ledger = Child::actor("ledger", Restart::Permanent, Address::new(), move |place| {
-        (
-            LedgerActor,
-            LedgerArgs {
-                shared: Arc::clone(&for_ledger),
-                place,
-            },
-        )
+        (LedgerActor, LedgerArgs { shared: Arc::clone(&for_ledger), place })
     });
     let children = vec![
         ledger,

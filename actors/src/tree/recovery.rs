@@ -26,10 +26,7 @@ pub fn plan(nodes: &[NodeRow], data_uuid: Uuid, ours: Incarnation) -> Vec<Predec
     nodes
         .iter()
         .filter(|row| row.data_uuid == data_uuid && row.incarnation != ours)
-        .map(|row| Predecessor {
-            node: row.node.clone(),
-            incarnation: row.incarnation,
-        })
+        .map(|row| Predecessor { node: row.node.clone(), incarnation: row.incarnation })
         .collect()
 }
 
@@ -53,13 +50,9 @@ pub async fn take_back_predecessors(
             backoff,
         };
         taken.extend(store.take_back(request).await?);
-        let gone = nodes
-            .iter()
-            .any(|row| row.incarnation == predecessor.incarnation && row.state == NodeState::Gone);
+        let gone = nodes.iter().any(|row| row.incarnation == predecessor.incarnation && row.state == NodeState::Gone);
         if !gone {
-            store
-                .withdraw(&predecessor.node, predecessor.incarnation)
-                .await?;
+            store.withdraw(&predecessor.node, predecessor.incarnation).await?;
         }
     }
     Ok(taken)

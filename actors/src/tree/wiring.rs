@@ -81,10 +81,7 @@ impl Shared {
         let names = || types.iter().map(|t| t.name.clone());
         Arc::new(Shared {
             pools: names().map(|name| (name, Address::new())).collect(),
-            groups: types
-                .iter()
-                .map(|t| (t.host_group.clone(), Address::new()))
-                .collect(),
+            groups: types.iter().map(|t| (t.host_group.clone(), Address::new())).collect(),
             consumers: names().map(|name| (name, Address::new())).collect(),
             health: Health::new(names()),
             settings,
@@ -105,20 +102,12 @@ impl Shared {
     /// Policy and jitter for what the ledger requeues by itself.
     pub fn backoff(&self) -> Backoff {
         let RetryPolicy { base, cap } = self.settings.retry;
-        Backoff {
-            base,
-            cap,
-            dice: self.world.dice.unit(),
-        }
+        Backoff { base, cap, dice: self.world.dice.unit() }
     }
 
     /// The types of a group.
     pub(super) fn types_of(&self, group: &str) -> Vec<Arc<TaskType>> {
-        self.types
-            .iter()
-            .filter(|t| t.host_group == group)
-            .cloned()
-            .collect()
+        self.types.iter().filter(|t| t.host_group == group).cloned().collect()
     }
 }
 
@@ -132,10 +121,7 @@ pub struct SuspectPass(Arc<AtomicBool>);
 
 impl SuspectGate {
     pub fn try_pass(&self) -> Option<SuspectPass> {
-        let free = self
-            .0
-            .compare_exchange(false, true, Ordering::AcqRel, Ordering::Acquire)
-            .is_ok();
+        let free = self.0.compare_exchange(false, true, Ordering::AcqRel, Ordering::Acquire).is_ok();
         free.then(|| SuspectPass(Arc::clone(&self.0)))
     }
 }

@@ -11,31 +11,19 @@ async fn exit_after(end: impl FnOnce(&ActorRef<Do>)) -> Exit {
 
 #[tokio::test(start_paused = true)]
 async fn an_actor_that_stops_itself_is_done() {
-    assert_eq!(
-        exit_after(|actor| actor.cast(Do::Finish).unwrap()).await,
-        Exit::Done
-    );
+    assert_eq!(exit_after(|actor| actor.cast(Do::Finish).unwrap()).await, Exit::Done);
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_panic_is_told_from_an_error() {
-    assert_eq!(
-        exit_after(|actor| actor.cast(Do::Panic).unwrap()).await,
-        Exit::Panicked("boom".into())
-    );
-    assert_eq!(
-        exit_after(|actor| actor.cast(Do::Fail).unwrap()).await,
-        Exit::Failed("bad".into())
-    );
+    assert_eq!(exit_after(|actor| actor.cast(Do::Panic).unwrap()).await, Exit::Panicked("boom".into()));
+    assert_eq!(exit_after(|actor| actor.cast(Do::Fail).unwrap()).await, Exit::Failed("bad".into()));
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_kill_is_told_from_a_drain_and_from_an_end_of_its_own() {
     assert_eq!(exit_after(|actor| actor.kill()).await, Exit::Killed);
-    assert_eq!(
-        exit_after(|actor| actor.drain().unwrap()).await,
-        Exit::Drained
-    );
+    assert_eq!(exit_after(|actor| actor.drain().unwrap()).await, Exit::Drained);
     assert_eq!(exit_after(|actor| actor.stop(None)).await, Exit::Done);
 }
 
@@ -58,20 +46,8 @@ async fn the_causes_of_an_error_are_told_with_it() {
 
 #[tokio::test(start_paused = true)]
 async fn only_ends_that_nobody_wished_for_are_crashes() {
-    assert!(
-        [
-            Exit::Killed,
-            Exit::Panicked(String::new()),
-            Exit::Failed(String::new())
-        ]
-        .iter()
-        .all(Exit::is_crash)
-    );
-    assert!(
-        ![Exit::Done, Exit::Stopped, Exit::Drained]
-            .iter()
-            .any(Exit::is_crash)
-    );
+    assert!([Exit::Killed, Exit::Panicked(String::new()), Exit::Failed(String::new())].iter().all(Exit::is_crash));
+    assert!(![Exit::Done, Exit::Stopped, Exit::Drained].iter().any(Exit::is_crash));
 }
 
 #[tokio::test(start_paused = true)]
@@ -80,10 +56,7 @@ async fn an_actor_is_killed_by_its_path() {
     let root = one_for_one(vec![plain("a", &address)]).await;
     root.roster().kill("a", KillMode::Kill).unwrap();
     until(|| root.roster().restarts_total() == 1).await;
-    assert_eq!(
-        root.roster().row("a").unwrap().last_error.as_deref(),
-        Some("killed")
-    );
+    assert_eq!(root.roster().row("a").unwrap().last_error.as_deref(), Some("killed"));
 }
 
 #[tokio::test(start_paused = true)]
@@ -92,17 +65,10 @@ async fn an_idle_actor_panics_on_order_by_its_path() {
     let root = one_for_one(vec![plain("a", &address)]).await;
     root.roster().kill("a", KillMode::Panic).unwrap();
     until(|| root.roster().restarts_total() == 1).await;
-    assert_eq!(
-        root.roster().row("a").unwrap().last_error.as_deref(),
-        Some("panicked: panicked on order")
-    );
+    assert_eq!(root.roster().row("a").unwrap().last_error.as_deref(), Some("panicked: panicked on order"));
     until(|| address.is_up()).await;
     assert_eq!(ask(&address).await, Some(2));
-    assert_eq!(
-        paths(&root),
-        ["node", "a"],
-        "the messenger is no part of the tree"
-    );
+    assert_eq!(paths(&root), ["node", "a"], "the messenger is no part of the tree");
 }
 
 #[tokio::test(start_paused = true)]
@@ -118,10 +84,7 @@ async fn a_nested_supervisor_panics_on_order_too() {
 #[tokio::test(start_paused = true)]
 async fn an_actor_stopped_by_its_path_runs_its_post_stop_and_comes_back() {
     let (log, address) = (Log::default(), Address::new());
-    let root = one_for_one(vec![
-        Probe::new("a", &log).child(Restart::Permanent, &address),
-    ])
-    .await;
+    let root = one_for_one(vec![Probe::new("a", &log).child(Restart::Permanent, &address)]).await;
     root.roster().kill("a", KillMode::Stop).unwrap();
     until(|| root.roster().restarts_total() == 1 && address.is_up()).await;
     assert_eq!(log.take(), ["a started", "a stopped", "a started"]);
@@ -130,8 +93,5 @@ async fn an_actor_stopped_by_its_path_runs_its_post_stop_and_comes_back() {
 #[tokio::test(start_paused = true)]
 async fn nobody_is_killed_where_nobody_lives() {
     let root = one_for_one(vec![]).await;
-    assert_eq!(
-        root.roster().kill("a", KillMode::Kill),
-        Err(NoSuchActor("a".into()))
-    );
+    assert_eq!(root.roster().kill("a", KillMode::Kill), Err(NoSuchActor("a".into())));
 }

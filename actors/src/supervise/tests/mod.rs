@@ -70,20 +70,12 @@ pub struct Probe {
 
 impl Probe {
     pub fn new(name: &'static str, log: &Log) -> Self {
-        Self {
-            name,
-            log: log.clone(),
-            starts: Arc::default(),
-            on_start: |_| Go::Well,
-            stop_takes: Duration::ZERO,
-        }
+        Self { name, log: log.clone(), starts: Arc::default(), on_start: |_| Go::Well, stop_takes: Duration::ZERO }
     }
 
     pub fn child(&self, restart: Restart, address: &Address<Do>) -> Child {
         let probe = self.clone();
-        Child::actor(self.name, restart, address.clone(), move |_| {
-            (probe.clone(), ())
-        })
+        Child::actor(self.name, restart, address.clone(), move |_| (probe.clone(), ()))
     }
 }
 
@@ -108,12 +100,7 @@ impl Actor for Probe {
         Ok(start)
     }
 
-    async fn handle(
-        &self,
-        myself: ActorRef<Do>,
-        message: Do,
-        start: &mut u32,
-    ) -> Result<(), ActorProcessingErr> {
+    async fn handle(&self, myself: ActorRef<Do>, message: Do, start: &mut u32) -> Result<(), ActorProcessingErr> {
         match message {
             Do::Panic => panic!("boom"),
             Do::Fail => return Err("bad".into()),
@@ -156,9 +143,7 @@ pub async fn ask(address: &Address<Do>) -> Option<u32> {
 }
 
 pub async fn tree(spec: SupervisorSpec) -> Root {
-    start_root("node", Roster::new(), spec)
-        .await
-        .expect("the tree starts")
+    start_root("node", Roster::new(), spec).await.expect("the tree starts")
 }
 
 pub async fn one_for_one(children: Vec<Child>) -> Root {
@@ -166,15 +151,9 @@ pub async fn one_for_one(children: Vec<Child>) -> Root {
 }
 
 pub fn state_of(root: &Root, path: &str) -> String {
-    root.roster()
-        .row(path)
-        .map_or("no row".to_owned(), |row| row.state)
+    root.roster().row(path).map_or("no row".to_owned(), |row| row.state)
 }
 
 pub fn paths(root: &Root) -> Vec<String> {
-    root.roster()
-        .snapshot()
-        .into_iter()
-        .map(|row| row.path)
-        .collect()
+    root.roster().snapshot().into_iter().map(|row| row.path).collect()
 }

@@ -12,11 +12,7 @@ pub struct Parent {
 }
 
 pub enum Ask {
-    Spawn(
-        &'static str,
-        Probe,
-        oneshot::Sender<Result<ActorRef<Do>, NotSpawned>>,
-    ),
+    Spawn(&'static str, Probe, oneshot::Sender<Result<ActorRef<Do>, NotSpawned>>),
     SpawnMany(u32, oneshot::Sender<()>),
     Stop(&'static str),
     Panic,
@@ -37,27 +33,18 @@ impl Actor for Pool {
         Ok(Default::default())
     }
 
-    async fn handle(
-        &self,
-        myself: ActorRef<Ask>,
-        ask: Ask,
-        state: &mut Self::State,
-    ) -> Result<(), ActorProcessingErr> {
+    async fn handle(&self, myself: ActorRef<Ask>, ask: Ask, state: &mut Self::State) -> Result<(), ActorProcessingErr> {
         let (named, numbered) = state;
         match ask {
             Ask::Spawn(key, probe, reply) => {
-                let spawned = named
-                    .spawn(myself.get_cell(), key, self.place.child(key), probe, ())
-                    .await;
+                let spawned = named.spawn(myself.get_cell(), key, self.place.child(key), probe, ()).await;
                 drop(reply.send(spawned));
             }
             Ask::SpawnMany(count, reply) => {
                 for key in 0..count {
                     let place = self.place.child(&format!("lease/{key}"));
                     let probe = Probe::new("lease", &Log::default());
-                    let lease = numbered
-                        .spawn(myself.get_cell(), key, place, probe, ())
-                        .await?;
+                    let lease = numbered.spawn(myself.get_cell(), key, place, probe, ()).await?;
                     lease.cast(Do::Finish)?;
                 }
                 let _ = reply.send(());
@@ -88,16 +75,9 @@ impl Actor for Pool {
         Ok(())
     }
 
-    async fn post_stop(
-        &self,
-        _: ActorRef<Ask>,
-        (named, _): &mut Self::State,
-    ) -> Result<(), ActorProcessingErr> {
+    async fn post_stop(&self, _: ActorRef<Ask>, (named, _): &mut Self::State) -> Result<(), ActorProcessingErr> {
         for key in named.stop_all(S).await {
-            drop(self.ends.send(Ended {
-                key,
-                exit: Exit::Killed,
-            }));
+            drop(self.ends.send(Ended { key, exit: Exit::Killed }));
         }
         Ok(())
     }
@@ -107,28 +87,12 @@ impl Parent {
     pub async fn start() -> Self {
         let (told, ends) = mpsc::unbounded_channel();
         let address = Address::new();
-        let make = move |place| {
-            (
-                Pool {
-                    place,
-                    ends: told.clone(),
-                },
-                (),
-            )
-        };
+        let make = move |place| (Pool { place, ends: told.clone() }, ());
         let pool = Child::actor("pool", Restart::Permanent, address.clone(), make);
-        Self {
-            root: one_for_one(vec![pool]).await,
-            address,
-            ends,
-        }
+        Self { root: one_for_one(vec![pool]).await, address, ends }
     }
 
-    pub async fn try_spawn(
-        &self,
-        key: &'static str,
-        probe: Probe,
-    ) -> Result<ActorRef<Do>, NotSpawned> {
+    pub async fn try_spawn(&self, key: &'static str, probe: Probe) -> Result<ActorRef<Do>, NotSpawned> {
         let (reply, answer) = oneshot::channel();
         self.address.cast(Ask::Spawn(key, probe, reply)).unwrap();
         answer.await.unwrap()
@@ -156,20 +120,10 @@ impl Parent {
 #[tokio::test(start_paused = true)]
 async fn a_childs_end_ends_neither_its_parent_nor_its_siblings() {
     let mut parent = Parent::start().await;
-    let first = parent
-        .spawn("first", Probe::new("first", &Log::default()))
-        .await;
-    let second = parent
-        .spawn("second", Probe::new("second", &Log::default()))
-        .await;
+    let first = parent.spawn("first", Probe::new("first", &Log::default())).await;
+    let second = parent.spawn("second", Probe::new("second", &Log::default())).await;
     first.cast(Do::Finish).unwrap();
-    assert_eq!(
-        parent.next_end().await,
-        Ended {
-            key: "first",
-            exit: Exit::Done
-        }
-    );
+    assert_eq!(parent.next_end().await, Ended { key: "first", exit: Exit::Done });
     second.cast(Do::Panic).unwrap();
     assert_eq!(parent.next_end().await.key, "second");
     assert_eq!(parent.count().await, 0);
@@ -190,40 +144,21 @@ async fn ten_thousand_temporary_children_leave_no_rows() {
 #[tokio::test(start_paused = true)]
 async fn a_key_is_taken_once() {
     let parent = Parent::start().await;
-    parent
-        .spawn("first", Probe::new("first", &Log::default()))
-        .await;
-    let again = parent
-        .try_spawn("first", Probe::new("first", &Log::default()))
-        .await;
+    parent.spawn("first", Probe::new("first", &Log::default())).await;
+    let again = parent.try_spawn("first", Probe::new("first", &Log::default())).await;
     assert_eq!(again.unwrap_err(), NotSpawned::Taken);
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_child_that_does_not_start_is_told_to_the_spawner_and_leaves_no_row() {
     let parent = Parent::start().await;
-    let probe = |on_start| Probe {
-        on_start,
-        ..Probe::new("c", &Log::default())
-    };
+    let probe = |on_start| Probe { on_start, ..Probe::new("c", &Log::default()) };
     let err = parent.try_spawn("c", probe(|_| Go::Err)).await.unwrap_err();
     assert_eq!(err, NotSpawned::Start(Exit::Failed("no luck".into())));
-    let err = parent
-        .try_spawn("c", probe(|_| Go::Panic))
-        .await
-        .unwrap_err();
-    assert_eq!(
-        err,
-        NotSpawned::Start(Exit::Panicked("no luck at all".into()))
-    );
-    let err = parent
-        .try_spawn("c", probe(|_| Go::Hang))
-        .await
-        .unwrap_err();
-    assert_eq!(
-        err,
-        NotSpawned::Start(Exit::Failed("did not start within 1s".into()))
-    );
+    let err = parent.try_spawn("c", probe(|_| Go::Panic)).await.unwrap_err();
+    assert_eq!(err, NotSpawned::Start(Exit::Panicked("no luck at all".into())));
+    let err = parent.try_spawn("c", probe(|_| Go::Hang)).await.unwrap_err();
+    assert_eq!(err, NotSpawned::Start(Exit::Failed("did not start within 1s".into())));
     assert_eq!(paths(&parent.root), ["node", "pool"]);
 }
 

@@ -24,9 +24,8 @@ impl Actor for Teller {
 async fn teller() -> (Root, Address<Do>, Arc<Mutex<Option<Place>>>) {
     let (address, handed) = (Address::new(), Arc::<Mutex<Option<Place>>>::default());
     let shared = Arc::clone(&handed);
-    let child = Child::actor("a", Restart::Permanent, address.clone(), move |place| {
-        (Teller(place, shared.clone()), ())
-    });
+    let child =
+        Child::actor("a", Restart::Permanent, address.clone(), move |place| (Teller(place, shared.clone()), ()));
     (one_for_one(vec![child]).await, address, handed)
 }
 
@@ -53,10 +52,7 @@ async fn what_a_dead_incarnation_writes_is_dropped_and_its_details_go() {
     old.state("I am dead");
     old.detail("stage", json!("ghost"));
     let row = root.roster().row("a").unwrap();
-    assert_eq!(
-        (row.state.as_str(), row.details.len()),
-        ("waiting for work", 0)
-    );
+    assert_eq!((row.state.as_str(), row.details.len()), ("waiting for work", 0));
 }
 
 /// Ticks every second; the first turn stalls for ten.
@@ -67,11 +63,7 @@ impl Actor for Clock {
     type State = (u32, Tick);
     type Arguments = ();
 
-    async fn pre_start(
-        &self,
-        myself: ActorRef<()>,
-        (): (),
-    ) -> Result<Self::State, ActorProcessingErr> {
+    async fn pre_start(&self, myself: ActorRef<()>, (): ()) -> Result<Self::State, ActorProcessingErr> {
         Ok((0, Tick::after(&myself, S, || ())))
     }
 
@@ -95,16 +87,10 @@ impl Actor for Clock {
 async fn a_tick_does_not_burst_after_a_stall_and_ends_with_its_owner() {
     let (log, address) = (Log::default(), Address::new());
     let shared = log.clone();
-    let child = Child::actor("clock", Restart::Transient, address, move |_| {
-        (Clock(shared.clone()), ())
-    });
+    let child = Child::actor("clock", Restart::Transient, address, move |_| (Clock(shared.clone()), ()));
     let root = one_for_one(vec![child]).await;
     tokio::time::sleep(Duration::from_millis(12_500)).await;
-    assert_eq!(
-        log.take(),
-        ["turn 1", "turn 2"],
-        "one at 1 s, stalled until 11 s, one at 12 s"
-    );
+    assert_eq!(log.take(), ["turn 1", "turn 2"], "one at 1 s, stalled until 11 s, one at 12 s");
     root.stop(S).await;
     tokio::time::sleep(5 * S).await;
     assert!(log.take().is_empty());
@@ -118,11 +104,7 @@ impl Actor for Owner {
     type State = OwnedTask;
     type Arguments = ();
 
-    async fn pre_start(
-        &self,
-        myself: ActorRef<Self::Msg>,
-        (): (),
-    ) -> Result<OwnedTask, ActorProcessingErr> {
+    async fn pre_start(&self, myself: ActorRef<Self::Msg>, (): ()) -> Result<OwnedTask, ActorProcessingErr> {
         let work = self.1;
         let work = async move {
             tokio::time::sleep(S).await;
@@ -146,16 +128,7 @@ async fn owner(work: fn() -> u32) -> (Root, Log) {
     let log = Log::default();
     let shared = log.clone();
     let make = move |_| (Owner(shared.clone(), work), ());
-    (
-        one_for_one(vec![Child::actor(
-            "owner",
-            Restart::Permanent,
-            Address::new(),
-            make,
-        )])
-        .await,
-        log,
-    )
+    (one_for_one(vec![Child::actor("owner", Restart::Permanent, Address::new(), make)]).await, log)
 }
 
 #[tokio::test(start_paused = true)]

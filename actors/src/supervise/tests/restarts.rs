@@ -23,9 +23,7 @@ async fn an_address_reaches_the_successor_and_gives_back_what_comes_in_between()
     }
     assert_eq!(state_of(&root, "a"), "restarting in 100 ms");
     let (reply, _answer) = oneshot::channel();
-    let Err(Unreachable(Do::Answer(_))) = address.cast(Do::Answer(reply)) else {
-        panic!("the message is given back")
-    };
+    let Err(Unreachable(Do::Answer(_))) = address.cast(Do::Answer(reply)) else { panic!("the message is given back") };
     until(|| address.is_up()).await;
     assert_eq!(ask(&address).await, Some(3));
 }
@@ -36,26 +34,21 @@ async fn a_restart_keeps_the_count_and_the_last_error_of_its_path() {
     let root = one_for_one(vec![plain("a", &address)]).await;
     let seen = Log::default();
     let hook = seen.clone();
-    root.roster()
-        .on_restart(move |path, exit| hook.add(format!("{path} {exit}")));
+    root.roster().on_restart(move |path, exit| hook.add(format!("{path} {exit}")));
     address.cast(Do::Panic).unwrap();
     until(|| root.roster().restarts_total() == 1 && address.is_up()).await;
     address.cast(Do::Fail).unwrap();
     until(|| root.roster().restarts_total() == 2 && address.is_up()).await;
     let row = root.roster().row("a").unwrap();
-    assert_eq!(
-        (row.restarts, row.last_error.as_deref(), row.state.as_str()),
-        (2, Some("failed: bad"), "running")
-    );
+    assert_eq!((row.restarts, row.last_error.as_deref(), row.state.as_str()), (2, Some("failed: bad"), "running"));
     assert_eq!(seen.take(), ["a panicked: boom", "a failed: bad"]);
 }
 
 #[tokio::test(start_paused = true)]
 async fn pauses_grow_while_a_child_keeps_crashing_and_start_over_when_it_has_recovered() {
     let address = Address::new();
-    let spec = SupervisorSpec::new(Strategy::OneForOne, vec![plain("a", &address)])
-        .budget(10, 30 * S)
-        .backoff(S, 3 * S);
+    let spec =
+        SupervisorSpec::new(Strategy::OneForOne, vec![plain("a", &address)]).budget(10, 30 * S).backoff(S, 3 * S);
     let root = tree(spec).await;
     let mut pauses = Vec::new();
     for round in 0..5 {
@@ -77,10 +70,7 @@ async fn pauses_grow_while_a_child_keeps_crashing_and_start_over_when_it_has_rec
 #[tokio::test(start_paused = true)]
 async fn a_spent_budget_stops_the_children_in_order_and_fails_upward() {
     let (log, a, b) = (Log::default(), Address::new(), Address::new());
-    let children = vec![
-        Probe::new("a", &log).child(Restart::Permanent, &a),
-        plain("b", &b),
-    ];
+    let children = vec![Probe::new("a", &log).child(Restart::Permanent, &a), plain("b", &b)];
     let root = tree(SupervisorSpec::new(Strategy::OneForOne, children).budget(2, 30 * S)).await;
     for _ in 0..3 {
         until(|| b.is_up()).await;
@@ -97,34 +87,22 @@ async fn a_spent_budget_stops_the_children_in_order_and_fails_upward() {
 #[tokio::test(start_paused = true)]
 async fn a_nested_supervisors_spent_budget_restarts_it_with_fresh_rows() {
     let (a, b) = (Address::new(), Address::new());
-    let group =
-        SupervisorSpec::new(Strategy::OneForOne, vec![plain("a", &a), plain("b", &b)]).budget(0, S);
+    let group = SupervisorSpec::new(Strategy::OneForOne, vec![plain("a", &a), plain("b", &b)]).budget(0, S);
     let root = one_for_one(vec![Child::supervisor("group", group)]).await;
     b.cast(Do::Panic).unwrap();
     until(|| root.roster().restarts_total() == 1 && b.is_up()).await;
     assert_eq!(ask(&a).await, Some(2), "the whole group is new");
     assert_eq!(paths(&root), ["node", "group", "group/a", "group/b"]);
-    let (group, fresh) = (
-        root.roster().row("group").unwrap(),
-        root.roster().row("group/b").unwrap(),
-    );
+    let (group, fresh) = (root.roster().row("group").unwrap(), root.roster().row("group/b").unwrap());
     assert_eq!((group.restarts, fresh.restarts), (1, 0));
     assert_eq!(fresh.last_error, None);
-    assert!(
-        group
-            .last_error
-            .unwrap()
-            .contains("`group/b` panicked: boom")
-    );
+    assert!(group.last_error.unwrap().contains("`group/b` panicked: boom"));
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_parked_child_leaves_its_siblings_alone_and_is_tried_again_after_growing_pauses() {
     let (bad, good) = (Address::new(), Address::new());
-    let children = vec![
-        plain("bad", &bad).parks(10 * S, 15 * S),
-        plain("good", &good),
-    ];
+    let children = vec![plain("bad", &bad).parks(10 * S, 15 * S), plain("good", &good)];
     let root = tree(SupervisorSpec::new(Strategy::OneForOne, children).budget(1, 30 * S)).await;
     bad.cast(Do::Panic).unwrap();
     settle().await;
@@ -132,10 +110,7 @@ async fn a_parked_child_leaves_its_siblings_alone_and_is_tried_again_after_growi
     for pause in [10, 15, 15] {
         bad.cast(Do::Panic).unwrap();
         settle().await;
-        assert_eq!(
-            state_of(&root, "bad"),
-            format!("parked (restart budget spent; tried again in {pause} s)")
-        );
+        assert_eq!(state_of(&root, "bad"), format!("parked (restart budget spent; tried again in {pause} s)"));
         tokio::time::sleep(pause * S - Duration::from_millis(1)).await;
         assert!(!bad.is_up());
         until(|| bad.is_up()).await;
@@ -147,18 +122,12 @@ async fn a_parked_child_leaves_its_siblings_alone_and_is_tried_again_after_growi
 #[tokio::test(start_paused = true)]
 async fn a_parked_child_that_recovers_has_its_budget_back() {
     let address = Address::new();
-    let spec = SupervisorSpec::new(
-        Strategy::OneForOne,
-        vec![plain("a", &address).parks(10 * S, 15 * S)],
-    );
+    let spec = SupervisorSpec::new(Strategy::OneForOne, vec![plain("a", &address).parks(10 * S, 15 * S)]);
     let root = tree(spec.budget(0, 30 * S)).await;
     for _ in 0..2 {
         address.cast(Do::Panic).unwrap();
         settle().await;
-        assert_eq!(
-            state_of(&root, "a"),
-            "parked (restart budget spent; tried again in 10 s)"
-        );
+        assert_eq!(state_of(&root, "a"), "parked (restart budget spent; tried again in 10 s)");
         tokio::time::sleep(41 * S).await;
     }
 }
@@ -168,17 +137,9 @@ async fn a_parked_child_that_recovers_has_its_budget_back() {
 async fn a_restart_waits_until_nothing_is_left_of_the_subtree_before_it() {
     let (log, address) = (Log::default(), Address::new());
     let release = Arc::new(Barrier::new(2));
-    let stubborn = Stubborn {
-        log: log.clone(),
-        release: Arc::clone(&release),
-    };
+    let stubborn = Stubborn { log: log.clone(), release: Arc::clone(&release) };
     let make = move |_| (stubborn.clone(), ());
-    let children = vec![Child::actor(
-        "stubborn",
-        Restart::Permanent,
-        address.clone(),
-        make,
-    )];
+    let children = vec![Child::actor("stubborn", Restart::Permanent, address.clone(), make)];
     let group = Child::supervisor("group", SupervisorSpec::new(Strategy::OneForOne, children));
     let root = one_for_one(vec![group]).await;
     address.cast(()).unwrap();

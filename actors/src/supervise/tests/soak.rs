@@ -5,10 +5,7 @@ struct Dice(u64);
 
 impl Dice {
     fn below(&mut self, limit: usize) -> usize {
-        self.0 = self
-            .0
-            .wrapping_mul(6_364_136_223_846_793_005)
-            .wrapping_add(1_442_695_040_888_963_407);
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         (self.0 >> 33) as usize % limit
     }
 }
@@ -17,26 +14,17 @@ fn group(strategy: Strategy, log: &Log, addresses: &mut Vec<Address<Do>>) -> Sup
     let mut child = |name| {
         let address = Address::new();
         addresses.push(address.clone());
-        Probe {
-            stop_takes: Duration::from_millis(7),
-            ..Probe::new(name, log)
-        }
-        .child(Restart::Permanent, &address)
+        Probe { stop_takes: Duration::from_millis(7), ..Probe::new(name, log) }.child(Restart::Permanent, &address)
     };
     let children = vec![child("a"), child("b"), child("c").parks(S, S)];
-    SupervisorSpec::new(strategy, children)
-        .budget(20, S)
-        .backoff(Duration::from_millis(10), S)
+    SupervisorSpec::new(strategy, children).budget(20, S).backoff(Duration::from_millis(10), S)
 }
 
 async fn is_whole_again_after_many_kills(strategy: Strategy) {
     let (log, mut addresses) = (Log::default(), Vec::new());
     let mut top = group(strategy, &log, &mut addresses);
     for name in ["one", "two"] {
-        top.children.push(Child::supervisor(
-            name,
-            group(strategy, &log, &mut addresses),
-        ));
+        top.children.push(Child::supervisor(name, group(strategy, &log, &mut addresses)));
     }
     let root = tree(top.budget(10_000, S)).await;
     let before = paths(&root);
@@ -50,12 +38,7 @@ async fn is_whole_again_after_many_kills(strategy: Strategy) {
     }
     tokio::time::sleep(10 * S).await;
     assert_eq!(paths(&root), before, "{strategy:?}");
-    assert!(
-        root.roster()
-            .snapshot()
-            .iter()
-            .all(|row| row.state == "running")
-    );
+    assert!(root.roster().snapshot().iter().all(|row| row.state == "running"));
     assert!(addresses.iter().all(Address::is_up));
     assert!(root.stop(60 * S).await.is_empty());
     assert!(root.roster().is_empty());
@@ -66,11 +49,7 @@ async fn is_whole_again_after_many_kills(strategy: Strategy) {
 
 #[tokio::test(start_paused = true)]
 async fn a_tree_is_whole_again_after_many_kills() {
-    for strategy in [
-        Strategy::OneForOne,
-        Strategy::RestForOne,
-        Strategy::OneForAll,
-    ] {
+    for strategy in [Strategy::OneForOne, Strategy::RestForOne, Strategy::OneForAll] {
         is_whole_again_after_many_kills(strategy).await;
     }
 }

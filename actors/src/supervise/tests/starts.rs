@@ -1,10 +1,7 @@
 use super::*;
 
 fn failing_first(name: &'static str, log: &Log, on_start: OnStart) -> Probe {
-    Probe {
-        on_start,
-        ..Probe::new(name, log)
-    }
+    Probe { on_start, ..Probe::new(name, log) }
 }
 
 #[tokio::test(start_paused = true)]
@@ -12,49 +9,28 @@ async fn children_start_in_order_and_nested_ones_before_what_comes_after() {
     let log = Log::default();
     let child = |name| Probe::new(name, &log).child(Restart::Permanent, &Address::new());
     let group = SupervisorSpec::new(Strategy::OneForOne, vec![child("b"), child("c")]);
-    let root = one_for_one(vec![
-        child("a"),
-        Child::supervisor("group", group),
-        child("d"),
-    ])
-    .await;
-    assert_eq!(
-        log.take(),
-        ["a started", "b started", "c started", "d started"]
-    );
-    assert_eq!(
-        paths(&root),
-        ["node", "a", "group", "group/b", "group/c", "d"]
-    );
+    let root = one_for_one(vec![child("a"), Child::supervisor("group", group), child("d")]).await;
+    assert_eq!(log.take(), ["a started", "b started", "c started", "d started"]);
+    assert_eq!(paths(&root), ["node", "a", "group", "group/b", "group/c", "d"]);
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_start_that_fails_is_tried_again_and_told() {
     let address = Address::new();
-    let probe = failing_first("a", &Log::default(), |start| {
-        if start == 1 { Go::Err } else { Go::Well }
-    });
+    let probe = failing_first("a", &Log::default(), |start| if start == 1 { Go::Err } else { Go::Well });
     let root = one_for_one(vec![probe.child(Restart::Permanent, &address)]).await;
     until(|| address.is_up()).await;
     let row = root.roster().row("a").unwrap();
-    assert_eq!(
-        (row.restarts, row.last_error.as_deref()),
-        (1, Some("failed: no luck"))
-    );
+    assert_eq!((row.restarts, row.last_error.as_deref()), (1, Some("failed: no luck")));
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_start_that_panics_is_tried_again_and_told() {
     let address = Address::new();
-    let probe = failing_first("a", &Log::default(), |start| {
-        if start == 1 { Go::Panic } else { Go::Well }
-    });
+    let probe = failing_first("a", &Log::default(), |start| if start == 1 { Go::Panic } else { Go::Well });
     let root = one_for_one(vec![probe.child(Restart::Permanent, &address)]).await;
     until(|| address.is_up()).await;
-    assert_eq!(
-        root.roster().row("a").unwrap().last_error.as_deref(),
-        Some("panicked: no luck at all")
-    );
+    assert_eq!(root.roster().row("a").unwrap().last_error.as_deref(), Some("panicked: no luck at all"));
 }
 
 #[tokio::test(start_paused = true)]
@@ -67,23 +43,14 @@ async fn a_recipe_that_panics_is_a_failed_start() {
     });
     let root = one_for_one(vec![child]).await;
     until(|| address.is_up()).await;
-    assert_eq!(
-        root.roster().row("a").unwrap().last_error.as_deref(),
-        Some("panicked: no recipe")
-    );
+    assert_eq!(root.roster().row("a").unwrap().last_error.as_deref(), Some("panicked: no recipe"));
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_start_that_hangs_is_cut_off_and_holds_up_no_siblings_restart() {
     let (hanging, sibling) = (Address::new(), Address::new());
-    let probe = failing_first("hanging", &Log::default(), |start| {
-        if start == 2 { Go::Hang } else { Go::Well }
-    });
-    let root = one_for_one(vec![
-        probe.child(Restart::Permanent, &hanging),
-        plain("sibling", &sibling),
-    ])
-    .await;
+    let probe = failing_first("hanging", &Log::default(), |start| if start == 2 { Go::Hang } else { Go::Well });
+    let root = one_for_one(vec![probe.child(Restart::Permanent, &hanging), plain("sibling", &sibling)]).await;
     hanging.cast(Do::Panic).unwrap();
     settle().await;
     sibling.cast(Do::Panic).unwrap();
@@ -93,22 +60,14 @@ async fn a_start_that_hangs_is_cut_off_and_holds_up_no_siblings_restart() {
     assert_eq!(state_of(&root, "hanging"), "starting");
     tokio::time::sleep(11 * S).await;
     until(|| hanging.is_up()).await;
-    assert_eq!(
-        root.roster().row("hanging").unwrap().last_error.as_deref(),
-        Some("failed: did not start within 10 s")
-    );
+    assert_eq!(root.roster().row("hanging").unwrap().last_error.as_deref(), Some("failed: did not start within 10 s"));
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_tree_whose_budget_is_spent_in_its_start_ends_with_the_reason() {
     let probe = failing_first("a", &Log::default(), |_| Go::Err);
-    let spec = SupervisorSpec::new(
-        Strategy::OneForOne,
-        vec![probe.child(Restart::Permanent, &Address::new())],
-    );
-    let failed = start_root("node", Roster::new(), spec.budget(0, S))
-        .await
-        .unwrap_err();
+    let spec = SupervisorSpec::new(Strategy::OneForOne, vec![probe.child(Restart::Permanent, &Address::new())]);
+    let failed = start_root("node", Roster::new(), spec.budget(0, S)).await.unwrap_err();
     let words = "restart budget spent: more than 0 in 1 s: `a` failed: no luck";
     assert_eq!(failed, RootFailed(Exit::Failed(words.into())));
 }
@@ -117,14 +76,12 @@ async fn a_tree_whose_budget_is_spent_in_its_start_ends_with_the_reason() {
 async fn a_child_can_be_added_and_a_temporary_one_leaves_nothing() {
     let (a, b) = (Address::new(), Address::new());
     let root = one_for_one(vec![plain("a", &a)]).await;
-    root.start_child(Probe::new("b", &Log::default()).child(Restart::Temporary, &b))
-        .unwrap();
+    root.start_child(Probe::new("b", &Log::default()).child(Restart::Temporary, &b)).unwrap();
     until(|| b.is_up()).await;
     assert_eq!(paths(&root), ["node", "a", "b"]);
     b.cast(Do::Panic).unwrap();
     until(|| root.roster().len() == 2).await;
-    root.start_child(Probe::new("b", &Log::default()).child(Restart::Temporary, &b))
-        .unwrap();
+    root.start_child(Probe::new("b", &Log::default()).child(Restart::Temporary, &b)).unwrap();
     until(|| b.is_up()).await;
 }
 

@@ -4,25 +4,14 @@ use super::*;
 async fn children_stop_in_reverse_order_each_after_the_one_before_has_ended() {
     let log = Log::default();
     let child = |name| {
-        let probe = Probe {
-            stop_takes: S,
-            ..Probe::new(name, &log)
-        };
+        let probe = Probe { stop_takes: S, ..Probe::new(name, &log) };
         probe.child(Restart::Permanent, &Address::new())
     };
     let group = SupervisorSpec::new(Strategy::OneForOne, vec![child("b"), child("c")]);
-    let root = one_for_one(vec![
-        child("a"),
-        Child::supervisor("group", group),
-        child("d"),
-    ])
-    .await;
+    let root = one_for_one(vec![child("a"), Child::supervisor("group", group), child("d")]).await;
     log.take();
     assert!(root.stop(60 * S).await.is_empty());
-    assert_eq!(
-        log.take(),
-        ["d stopped", "c stopped", "b stopped", "a stopped"]
-    );
+    assert_eq!(log.take(), ["d stopped", "c stopped", "b stopped", "a stopped"]);
     assert!(root.roster().is_empty());
     assert_eq!(root.ended().await, Exit::Stopped);
 }
@@ -62,16 +51,11 @@ async fn a_second_stop_does_not_hang() {
 
 #[tokio::test(start_paused = true)]
 async fn a_child_in_its_start_does_not_hold_up_the_stop() {
-    let probe = Probe {
-        on_start: |_| Go::Hang,
-        ..Probe::new("a", &Log::default())
-    };
+    let probe = Probe { on_start: |_| Go::Hang, ..Probe::new("a", &Log::default()) };
     let address = Address::<SupervisorMsg>::new();
     let group = SupervisorSpec::new(Strategy::OneForOne, vec![]);
     let root = one_for_one(vec![Child::supervisor_at("group", address.clone(), group)]).await;
-    let child = probe
-        .child(Restart::Permanent, &Address::new())
-        .stop_within(S);
+    let child = probe.child(Restart::Permanent, &Address::new()).stop_within(S);
     address.cast(SupervisorMsg::StartChild(child)).unwrap();
     until(|| root.roster().len() == 3).await;
     assert_eq!(root.stop(60 * S).await, ["group/a"]);
@@ -81,11 +65,7 @@ async fn a_child_in_its_start_does_not_hold_up_the_stop() {
 #[tokio::test(start_paused = true)]
 async fn a_child_that_drains_handles_what_is_queued_before_it_ends() {
     let (drained, stopped) = (Address::new(), Address::new());
-    let root = one_for_one(vec![
-        plain("drained", &drained).drains(),
-        plain("stopped", &stopped),
-    ])
-    .await;
+    let root = one_for_one(vec![plain("drained", &drained).drains(), plain("stopped", &stopped)]).await;
     let answers = [(&stopped, S), (&drained, 3 * S)].map(|(address, time)| {
         let (reply, answer) = oneshot::channel();
         address.cast(Do::Work(time)).unwrap();

@@ -18,8 +18,7 @@ use crate::domain::{LeaseKey, TaskError, TaskType, TypeName};
 use crate::ports::observer::Fact;
 use crate::ports::runner::HostSpec;
 use crate::supervise::{
-    Actor, ActorProcessingErr, ActorRef, Ended, Exit, Nursery, OwnedTask, Place, SupervisionEvent,
-    Tick,
+    Actor, ActorProcessingErr, ActorRef, Ended, Exit, Nursery, OwnedTask, Place, SupervisionEvent, Tick,
 };
 use crate::tree::pools::PoolMsg;
 use crate::tree::wiring::Shared;
@@ -103,11 +102,7 @@ impl Actor for GroupActor {
     type State = Group;
     type Arguments = GroupArgs;
 
-    async fn pre_start(
-        &self,
-        myself: ActorRef<GroupMsg>,
-        args: GroupArgs,
-    ) -> Result<Group, ActorProcessingErr> {
+    async fn pre_start(&self, myself: ActorRef<GroupMsg>, args: GroupArgs) -> Result<Group, ActorProcessingErr> {
         myself.cast(GroupMsg::StartDue)?;
         Ok(Group::new(myself, args))
     }
@@ -144,11 +139,7 @@ impl Actor for GroupActor {
         Ok(())
     }
 
-    async fn post_stop(
-        &self,
-        _: ActorRef<GroupMsg>,
-        group: &mut Group,
-    ) -> Result<(), ActorProcessingErr> {
+    async fn post_stop(&self, _: ActorRef<GroupMsg>, group: &mut Group) -> Result<(), ActorProcessingErr> {
         group.line.clear();
         let limit = group.args.shared.settings.cancel_grace + Duration::from_secs(4);
         group.nursery.stop_all(limit).await;
@@ -204,27 +195,14 @@ impl Group {
             shared: Arc::clone(&self.args.shared),
             group: self.myself.clone(),
             number,
-            spec: HostSpec {
-                group: self.args.name.clone(),
-                types,
-            },
+            spec: HostSpec { group: self.args.name.clone(), types },
             solo,
             place: place.clone(),
         };
-        let spawned = self
-            .nursery
-            .spawn(self.myself.get_cell(), number, place, HostActor, args)
-            .await;
+        let spawned = self.nursery.spawn(self.myself.get_cell(), number, place, HostActor, args).await;
         match spawned {
             Ok(_) => {
-                let row = HostRow {
-                    open: false,
-                    closed: false,
-                    reserved,
-                    solo,
-                    busy: BTreeMap::new(),
-                    gone: None,
-                };
+                let row = HostRow { open: false, closed: false, reserved, solo, busy: BTreeMap::new(), gone: None };
                 self.hosts.insert(number, row);
                 true
             }
@@ -244,9 +222,7 @@ impl Group {
     fn pause(&mut self) {
         let after = restart_delay(self.failures, self.args.shared.world.dice.unit());
         if !after.is_zero() {
-            self.args
-                .place
-                .state(format!("starts a host in {:.1} s", after.as_secs_f64()));
+            self.args.place.state(format!("starts a host in {:.1} s", after.as_secs_f64()));
             self.start_due = Some(Tick::after(&self.myself, after, || GroupMsg::StartDue));
         }
     }
@@ -291,10 +267,7 @@ impl Group {
     }
 
     fn threads(&self, task_type: &TypeName) -> u32 {
-        self.types
-            .iter()
-            .find(|t| t.name == *task_type)
-            .map_or(0, |t| t.worker_threads)
+        self.types.iter().find(|t| t.name == *task_type).map_or(0, |t| t.worker_threads)
     }
 
     fn leave_line(&mut self, key: LeaseKey) {
@@ -357,11 +330,7 @@ impl Group {
     }
 
     fn run_ended(&mut self, number: u32, task_type: &TypeName) {
-        if let Some(busy) = self
-            .hosts
-            .get_mut(&number)
-            .and_then(|row| row.busy.get_mut(task_type))
-        {
+        if let Some(busy) = self.hosts.get_mut(&number).and_then(|row| row.busy.get_mut(task_type)) {
             *busy = busy.saturating_sub(1);
         }
         if !self.line.is_empty() {
@@ -373,9 +342,7 @@ impl Group {
         let Some(row) = self.hosts.remove(&report.number) else {
             return;
         };
-        let good = report
-            .lived
-            .is_some_and(|lived| report.served > 0 || lived >= GOOD);
+        let good = report.lived.is_some_and(|lived| report.served > 0 || lived >= GOOD);
         if report.ordered || good {
             self.failures = 0;
         } else if !row.solo {
@@ -438,16 +405,9 @@ impl Group {
 
     /// Pools claim no more than there are seats for.
     fn tell_seats(&self) {
-        let open = self
-            .hosts
-            .values()
-            .filter(|row| row.open && !row.closed && !row.solo)
-            .count();
+        let open = self.hosts.values().filter(|row| row.open && !row.closed && !row.solo).count();
         let open = u32::try_from(open).unwrap_or(u32::MAX);
-        self.args.shared.saw(Fact::Hosts {
-            group: self.args.name.clone(),
-            ready: open,
-        });
+        self.args.shared.saw(Fact::Hosts { group: self.args.name.clone(), ready: open });
         for t in &self.types {
             tell_pool(&self.args.shared, t, open.saturating_mul(t.worker_threads));
         }
@@ -464,9 +424,7 @@ impl Drop for Group {
 }
 
 fn tell_pool(shared: &Shared, task_type: &TaskType, seats: u32) {
-    shared
-        .health
-        .of_type(&task_type.name, |health| health.seats = seats);
+    shared.health.of_type(&task_type.name, |health| health.seats = seats);
     if let Some(pool) = shared.pools.get(&task_type.name) {
         // a pool that is down asks for nothing; it reads the health when it starts
         let _ = pool.cast(PoolMsg::Seats(seats));

@@ -18,9 +18,7 @@ use super::{GroupMsg, HostReport};
 use crate::decide::ending::RunOver;
 use crate::domain::{EndReason, TaskError};
 use crate::ports::observer::Fact;
-use crate::ports::runner::{
-    ExitCause, Host, HostCommand, HostEvent, HostExit, HostSpec, RunEvent, RunRef,
-};
+use crate::ports::runner::{ExitCause, Host, HostCommand, HostEvent, HostExit, HostSpec, RunEvent, RunRef};
 use crate::supervise::{Actor, ActorProcessingErr, ActorRef, Place, Tick};
 use crate::tree::wiring::Shared;
 
@@ -94,11 +92,7 @@ impl Actor for HostActor {
     type State = HostState;
     type Arguments = HostArgs;
 
-    async fn pre_start(
-        &self,
-        myself: ActorRef<HostMsg>,
-        args: HostArgs,
-    ) -> Result<HostState, ActorProcessingErr> {
+    async fn pre_start(&self, myself: ActorRef<HostMsg>, args: HostArgs) -> Result<HostState, ActorProcessingErr> {
         args.place.state("starting");
         myself.cast(HostMsg::Launch)?;
         Ok(HostState::new(myself, args))
@@ -115,18 +109,8 @@ impl Actor for HostActor {
             HostMsg::Said(event) => host.said(event),
             HostMsg::Begin(ask) => host.begin(ask),
             HostMsg::Cancel { run, reason } => host.send(HostCommand::Cancel { run, reason }),
-            HostMsg::Ack {
-                run,
-                references,
-                fenced,
-            } => {
-                references.into_iter().for_each(|reference| {
-                    host.send(HostCommand::Ack {
-                        run,
-                        reference,
-                        fenced,
-                    })
-                });
+            HostMsg::Ack { run, references, fenced } => {
+                references.into_iter().for_each(|reference| host.send(HostCommand::Ack { run, reference, fenced }));
             }
             HostMsg::Kill { run } => host.doom(run),
             HostMsg::Abandon { run } => host.abandon(run),
@@ -137,21 +121,14 @@ impl Actor for HostActor {
     }
 
     /// Asked to stop with its group: leaves in order if it is idle, else is killed; either way nothing is left.
-    async fn post_stop(
-        &self,
-        _: ActorRef<HostMsg>,
-        host: &mut HostState,
-    ) -> Result<(), ActorProcessingErr> {
+    async fn post_stop(&self, _: ActorRef<HostMsg>, host: &mut HostState) -> Result<(), ActorProcessingErr> {
         let Some(handle) = host.handle.as_ref() else {
             return Ok(());
         };
         let gone = handle.gone();
         if host.runs.is_empty() {
             handle.send(HostCommand::Shutdown);
-            if tokio::time::timeout(CLOSING, gone.cancelled())
-                .await
-                .is_ok()
-            {
+            if tokio::time::timeout(CLOSING, gone.cancelled()).await.is_ok() {
                 return Ok(());
             }
         }
@@ -187,25 +164,14 @@ impl HostState {
         self.handle = Some(self.args.shared.world.runner.launch(&self.args.spec, sink));
         if let Some(handle) = &self.handle {
             // the group waits for it before it starts another in its place
-            let _ = self.args.group.cast(GroupMsg::HostLaunched {
-                number: self.args.number,
-                gone: handle.gone(),
-            });
+            let _ = self.args.group.cast(GroupMsg::HostLaunched { number: self.args.number, gone: handle.gone() });
         }
-        let limit = self
-            .args
-            .spec
-            .types
-            .iter()
-            .map(|t| t.start_timeout)
-            .max()
-            .unwrap_or_default();
+        let limit = self.args.spec.types.iter().map(|t| t.start_timeout).max().unwrap_or_default();
         self.after(limit, HostMsg::StartTimeOver);
     }
 
     fn after(&mut self, time: Duration, message: HostMsg) {
-        self.timers
-            .push(Tick::after(&self.myself, time, || message));
+        self.timers.push(Tick::after(&self.myself, time, || message));
     }
 
     fn send(&self, command: HostCommand) {
@@ -225,11 +191,7 @@ impl HostState {
             HostEvent::Ready { pid } => self.ready(pid),
             HostEvent::StartFailed { error } => self.start_error = Some(error),
             HostEvent::Run { run, event } => self.run_said(run, event),
-            HostEvent::Log {
-                level,
-                stream,
-                text,
-            } => self.log(&level, &stream, &text),
+            HostEvent::Log { level, stream, text } => self.log(&level, &stream, &text),
             HostEvent::Pong { .. } => {}
             HostEvent::ProtocolBroken { detail } => {
                 tracing::error!(actor = self.args.place.path(), %detail, "a host broke the protocol and is killed");
@@ -253,14 +215,8 @@ impl HostState {
         self.timers.clear();
         self.args.place.state("ready");
         self.args.place.detail("pid", pid.into());
-        self.args.shared.saw(Fact::HostStarted {
-            group: self.args.spec.group.clone(),
-            pid,
-        });
-        self.tell_group(GroupMsg::HostReady {
-            number: self.args.number,
-            pid,
-        });
+        self.args.shared.saw(Fact::HostStarted { group: self.args.spec.group.clone(), pid });
+        self.tell_group(GroupMsg::HostReady { number: self.args.number, pid });
     }
 
     fn tell_group(&self, message: GroupMsg) {
@@ -284,10 +240,7 @@ impl HostState {
                 self.retire_when_served();
             }
             (None, Some(task_type)) => {
-                self.tell_group(GroupMsg::RunEnded {
-                    number: self.args.number,
-                    task_type,
-                });
+                self.tell_group(GroupMsg::RunEnded { number: self.args.number, task_type });
                 self.close_when_idle();
             }
             (None, None) => {}
@@ -295,20 +248,12 @@ impl HostState {
     }
 
     fn retire_when_served(&mut self) {
-        let most = self
-            .args
-            .spec
-            .types
-            .iter()
-            .filter_map(|t| t.max_tasks_per_process)
-            .min();
+        let most = self.args.spec.types.iter().filter_map(|t| t.max_tasks_per_process).min();
         let served_out = most.is_some_and(|most| self.served >= most);
         if self.phase == Phase::Open && (self.args.solo || served_out) {
             self.phase = Phase::Retiring;
             self.args.place.state("retiring");
-            self.tell_group(GroupMsg::HostClosed {
-                number: self.args.number,
-            });
+            self.tell_group(GroupMsg::HostClosed { number: self.args.number });
         }
     }
 
@@ -330,16 +275,13 @@ impl HostState {
             let task_type = running.task_type.clone();
             self.doomed.remove(&run);
             running.end(how);
-            self.tell_group(GroupMsg::RunEnded {
-                number: self.args.number,
-                task_type,
-            });
+            self.tell_group(GroupMsg::RunEnded { number: self.args.number, task_type });
         }
     }
 
     fn close_when_idle(&mut self) {
-        let leaving = matches!(self.phase, Phase::Retiring | Phase::Condemned)
-            || (self.args.solo && self.phase == Phase::Open);
+        let leaving =
+            matches!(self.phase, Phase::Retiring | Phase::Condemned) || (self.args.solo && self.phase == Phase::Open);
         if leaving && self.runs.is_empty() {
             self.phase = Phase::Closing;
             self.args.place.state("closing");
@@ -356,12 +298,8 @@ impl HostState {
         }
         if self.phase != Phase::Condemned {
             self.phase = Phase::Condemned;
-            self.args
-                .place
-                .state("condemned: waits for the other runs in it");
-            self.tell_group(GroupMsg::HostClosed {
-                number: self.args.number,
-            });
+            self.args.place.state("condemned: waits for the other runs in it");
+            self.tell_group(GroupMsg::HostClosed { number: self.args.number });
             let grace = self.args.shared.settings.neighbour_grace;
             self.after(grace, HostMsg::NeighboursTimeOver);
         }
@@ -377,10 +315,7 @@ impl HostState {
     /// The lease died: the run is asked to stop, and killed after its grace.
     fn abandon(&mut self, run: RunRef) {
         if self.runs.contains_key(&run) {
-            self.send(HostCommand::Cancel {
-                run,
-                reason: EndReason::Lost,
-            });
+            self.send(HostCommand::Cancel { run, reason: EndReason::Lost });
             let grace = self.args.shared.settings.cancel_grace;
             self.after(grace, HostMsg::Kill { run });
         }
@@ -388,17 +323,9 @@ impl HostState {
 
     fn start_time_over(&mut self) {
         if self.phase == Phase::Starting {
-            let limit = self
-                .args
-                .spec
-                .types
-                .iter()
-                .map(|t| t.start_timeout)
-                .max()
-                .unwrap_or_default();
+            let limit = self.args.spec.types.iter().map(|t| t.start_timeout).max().unwrap_or_default();
             let detail = format!("it was not ready within {} s", limit.as_secs_f64());
-            self.start_error
-                .get_or_insert(TaskError::new("START_TIMEOUT", detail));
+            self.start_error.get_or_insert(TaskError::new("START_TIMEOUT", detail));
             self.kill();
         }
     }
@@ -411,10 +338,7 @@ impl HostState {
             let how = match (killed, self.doomed.contains(&run)) {
                 (true, true) => RunOver::Killed,
                 (true, false) => RunOver::NeighbourKilled,
-                (false, _) => RunOver::HostDied {
-                    error: died(exit),
-                    alone,
-                },
+                (false, _) => RunOver::HostDied { error: died(exit), alone },
             };
             self.end_run(run, Some(how));
         }
@@ -425,32 +349,16 @@ impl HostState {
 
     fn report(&self, exit: &HostExit) {
         let cause = exit.cause;
-        let ordered = cause == ExitCause::Ordered
-            || (cause == ExitCause::Killed && self.start_error.is_none());
+        let ordered = cause == ExitCause::Ordered || (cause == ExitCause::Killed && self.start_error.is_none());
         if ordered {
-            tracing::debug!(
-                actor = self.args.place.path(),
-                cause = cause.as_str(),
-                "a host ended"
-            );
+            tracing::debug!(actor = self.args.place.path(), cause = cause.as_str(), "a host ended");
         } else {
             tracing::warn!(actor = self.args.place.path(), cause = cause.as_str(), detail = %exit.detail, "a host ended");
         }
-        let lived = self
-            .ready_at
-            .map(|at| self.args.shared.world.clock.now().saturating_sub(at));
+        let lived = self.ready_at.map(|at| self.args.shared.world.clock.now().saturating_sub(at));
         let error = self.start_error.clone().unwrap_or_else(|| died(exit));
-        self.args.shared.saw(Fact::HostExited {
-            group: self.args.spec.group.clone(),
-            cause,
-        });
-        let report = HostReport {
-            number: self.args.number,
-            ordered,
-            lived,
-            served: self.served,
-            error,
-        };
+        self.args.shared.saw(Fact::HostExited { group: self.args.spec.group.clone(), cause });
+        let report = HostReport { number: self.args.number, ordered, lived, served: self.served, error };
         self.tell_group(GroupMsg::HostEnded(report));
     }
 }

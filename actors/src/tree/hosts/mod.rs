@@ -30,27 +30,12 @@ pub fn spec(shared: &Arc<Shared>) -> SupervisorSpec {
     let groups = shared.groups.iter().map(|(name, address)| {
         let (shared, group) = (Arc::clone(shared), name.clone());
         let stop_within = shared.settings.cancel_grace + Duration::from_secs(5);
-        Child::actor(
-            name.as_str(),
-            Restart::Permanent,
-            address.clone(),
-            move |place| {
-                (
-                    GroupActor,
-                    GroupArgs {
-                        shared: Arc::clone(&shared),
-                        name: group.clone(),
-                        place,
-                    },
-                )
-            },
-        )
+        Child::actor(name.as_str(), Restart::Permanent, address.clone(), move |place| {
+            (GroupActor, GroupArgs { shared: Arc::clone(&shared), name: group.clone(), place })
+        })
         .stop_within(stop_within)
         .parks(Duration::from_secs(1), Duration::from_secs(60))
     });
     let groups = SupervisorSpec::new(Strategy::OneForOne, groups.collect());
-    SupervisorSpec::new(
-        Strategy::OneForOne,
-        vec![Child::supervisor("group", groups)],
-    )
+    SupervisorSpec::new(Strategy::OneForOne, vec![Child::supervisor("group", groups)])
 }

@@ -24,18 +24,8 @@ struct Ask {
 pub struct SeatAsk(Option<Ask>);
 
 impl SeatAsk {
-    pub fn new(
-        lease: ActorRef<LeaseMsg>,
-        over: CancellationToken,
-        request: RunRequest,
-        solo: bool,
-    ) -> Self {
-        SeatAsk(Some(Ask {
-            lease,
-            over,
-            request,
-            solo,
-        }))
+    pub fn new(lease: ActorRef<LeaseMsg>, over: CancellationToken, request: RunRequest, solo: bool) -> Self {
+        SeatAsk(Some(Ask { lease, over, request, solo }))
     }
 
     pub fn send(self, group: Option<&Address<GroupMsg>>) {
@@ -66,25 +56,10 @@ impl SeatAsk {
         run: RunRef,
         gone: CancellationToken,
     ) -> Option<(Running, RunRequest)> {
-        let Ask {
-            lease,
-            over,
-            mut request,
-            ..
-        } = self.0.take()?;
+        let Ask { lease, over, mut request, .. } = self.0.take()?;
         request.run = run;
-        let seat = Seat {
-            host: host.clone(),
-            run,
-            over: false,
-        };
-        let running = Running {
-            lease,
-            over,
-            gone,
-            task_type: request.task_type.clone(),
-            ended: false,
-        };
+        let seat = Seat { host: host.clone(), run, over: false };
+        let running = Running { lease, over, gone, task_type: request.task_type.clone(), ended: false };
         if running.lease.cast(LeaseMsg::Seated(seat)).is_err() {
             running.end(None);
             return None;
@@ -97,9 +72,7 @@ impl Drop for SeatAsk {
     fn drop(&mut self) {
         if let Some(Ask { lease, over, .. }) = self.0.take() {
             // a lease that has gone needs no news
-            let _ = lease.cast(LeaseMsg::RunOver(RunOver::NotSeated {
-                retry_after: Some(NO_HOST_DELAY),
-            }));
+            let _ = lease.cast(LeaseMsg::RunOver(RunOver::NotSeated { retry_after: Some(NO_HOST_DELAY) }));
             over.cancel();
         }
     }
@@ -114,10 +87,7 @@ pub struct Seat {
 
 impl Seat {
     pub fn cancel(&self, reason: EndReason) {
-        self.tell(HostMsg::Cancel {
-            run: self.run,
-            reason,
-        });
+        self.tell(HostMsg::Cancel { run: self.run, reason });
     }
 
     pub fn kill(&self) {
@@ -125,11 +95,7 @@ impl Seat {
     }
 
     pub fn ack(&self, references: Vec<u64>, fenced: bool) {
-        self.tell(HostMsg::Ack {
-            run: self.run,
-            references,
-            fenced,
-        });
+        self.tell(HostMsg::Ack { run: self.run, references, fenced });
     }
 
     /// The run is over; there is nothing to give up.

@@ -60,14 +60,7 @@ impl Actor for ConsumerActor {
         myself: ActorRef<ConsumerMsg>,
         args: ConsumerArgs,
     ) -> Result<Consumer, ActorProcessingErr> {
-        let mut consumer = Consumer {
-            args,
-            myself,
-            subscription: None,
-            failures: 0,
-            look: None,
-            reopen: None,
-        };
+        let mut consumer = Consumer { args, myself, subscription: None, failures: 0, look: None, reopen: None };
         consumer.open();
         Ok(consumer)
     }
@@ -93,11 +86,8 @@ impl Actor for ConsumerActor {
 impl Consumer {
     fn open(&mut self) {
         self.args.place.state("opening its queue");
-        let (shared, task_type, myself) = (
-            Arc::clone(&self.args.shared),
-            Arc::clone(&self.args.task_type),
-            self.myself.clone(),
-        );
+        let (shared, task_type, myself) =
+            (Arc::clone(&self.args.shared), Arc::clone(&self.args.task_type), self.myself.clone());
         let listen = async move { listen(&shared, &task_type, &myself).await };
         self.subscription = Some(OwnedTask::spawn(&self.myself, listen, |ended| {
             ConsumerMsg::Lost(ended.unwrap_or_else(|panic| IntakeError(panic.to_string())))
@@ -107,12 +97,7 @@ impl Consumer {
     fn opened(&mut self) {
         self.failures = 0;
         self.args.place.state("listening");
-        self.args
-            .shared
-            .health
-            .of_type(&self.args.task_type.name, |health| {
-                health.consumer_open = true
-            });
+        self.args.shared.health.of_type(&self.args.task_type.name, |health| health.consumer_open = true);
         self.look_now();
     }
 
@@ -121,21 +106,13 @@ impl Consumer {
         tracing::warn!(actor = self.args.place.path(), %error, "the queue is away; opening it again");
         self.args.place.state("its queue is away");
         self.close();
-        let policy = RetryPolicy {
-            base: Duration::from_millis(500),
-            cap: Duration::from_secs(30),
-        };
+        let policy = RetryPolicy { base: Duration::from_millis(500), cap: Duration::from_secs(30) };
         let after = pause(policy, self.failures, self.args.shared.world.dice.unit());
         self.reopen = Some(Tick::after(&self.myself, after, || ConsumerMsg::OpenAgain));
     }
 
     fn close(&self) {
-        self.args
-            .shared
-            .health
-            .of_type(&self.args.task_type.name, |health| {
-                health.consumer_open = false
-            });
+        self.args.shared.health.of_type(&self.args.task_type.name, |health| health.consumer_open = false);
     }
 
     fn look_now(&mut self) {
@@ -152,11 +129,7 @@ impl Consumer {
 
     fn looked(&mut self, looked: Looked) {
         let idle = self.args.shared.settings.idle_claim;
-        let next = [looked.limited, looked.next_due]
-            .into_iter()
-            .flatten()
-            .min()
-            .unwrap_or(idle);
+        let next = [looked.limited, looked.next_due].into_iter().flatten().min().unwrap_or(idle);
         self.look_after(next.clamp(Duration::from_millis(1), idle));
     }
 
@@ -172,17 +145,8 @@ impl Drop for Consumer {
 }
 
 /// Passes deliveries on until the subscription fails.
-async fn listen(
-    shared: &Shared,
-    task_type: &TaskType,
-    myself: &ActorRef<ConsumerMsg>,
-) -> IntakeError {
-    let mut subscription = match shared
-        .world
-        .intake
-        .open(&task_type.name, task_type.slots())
-        .await
-    {
+async fn listen(shared: &Shared, task_type: &TaskType, myself: &ActorRef<ConsumerMsg>) -> IntakeError {
+    let mut subscription = match shared.world.intake.open(&task_type.name, task_type.slots()).await {
         Ok(subscription) => subscription,
         Err(error) => return error,
     };

@@ -24,20 +24,10 @@ pub fn spec(shared: &Arc<Shared>) -> SupervisorSpec {
         let (shared, task_type) = (Arc::clone(shared), Arc::clone(task_type));
         let name = task_type.name.to_string();
         let child = Child::actor(name, Restart::Permanent, address, move |place| {
-            (
-                ConsumerActor,
-                ConsumerArgs {
-                    shared: Arc::clone(&shared),
-                    task_type: Arc::clone(&task_type),
-                    place,
-                },
-            )
+            (ConsumerActor, ConsumerArgs { shared: Arc::clone(&shared), task_type: Arc::clone(&task_type), place })
         });
         Some(child.parks(Duration::from_secs(1), Duration::from_secs(30)))
     });
     let consumers = SupervisorSpec::new(Strategy::OneForOne, consumers.collect());
-    SupervisorSpec::new(
-        Strategy::OneForOne,
-        vec![Child::supervisor("consumer", consumers)],
-    )
+    SupervisorSpec::new(Strategy::OneForOne, vec![Child::supervisor("consumer", consumers)])
 }

@@ -27,30 +27,18 @@ struct Listener {
 
 #[async_trait]
 impl Intake for TableQueue {
-    async fn open(
-        &self,
-        task_type: &TypeName,
-        _prefetch: u32,
-    ) -> Result<Box<dyn Subscription>, IntakeError> {
-        Ok(Box::new(Listener {
-            task_type: task_type.clone(),
-            signals: self.store.subscribe(),
-        }))
+    async fn open(&self, task_type: &TypeName, _prefetch: u32) -> Result<Box<dyn Subscription>, IntakeError> {
+        Ok(Box::new(Listener { task_type: task_type.clone(), signals: self.store.subscribe() }))
     }
 }
 
 #[async_trait]
 impl Subscription for Listener {
     async fn next(&mut self) -> Result<Delivery, IntakeError> {
-        let wake = Delivery {
-            task: None,
-            receipt: None,
-        };
+        let wake = Delivery { task: None, receipt: None };
         loop {
             match self.signals.recv().await {
-                Ok(Signal::Queued { task_type } | Signal::TypeChanged { task_type })
-                    if task_type == self.task_type =>
-                {
+                Ok(Signal::Queued { task_type } | Signal::TypeChanged { task_type }) if task_type == self.task_type => {
                     return Ok(wake);
                 }
                 Ok(_) => {}

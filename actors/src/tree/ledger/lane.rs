@@ -29,23 +29,14 @@ pub struct Lane<Q, A> {
 
 impl<Q, A> Default for Lane<Q, A> {
     fn default() -> Self {
-        Lane {
-            inner: Mutex::new(Inner {
-                waiting: VecDeque::new(),
-                open: Vec::new(),
-            }),
-            bell: Notify::new(),
-        }
+        Lane { inner: Mutex::new(Inner { waiting: VecDeque::new(), open: Vec::new() }), bell: Notify::new() }
     }
 }
 
 impl<Q: Clone, A> Lane<Q, A> {
     /// Queues a call. `reply` is called from the ledger's own task and must not block.
     pub fn ask(&self, request: Q, reply: impl FnOnce(Result<A, LedgerError>) + Send + 'static) {
-        lock(&self.inner).waiting.push_back(Call {
-            request,
-            reply: Box::new(reply),
-        });
+        lock(&self.inner).waiting.push_back(Call { request, reply: Box::new(reply) });
         self.bell.notify_one();
     }
 
@@ -75,18 +66,13 @@ impl<Q: Clone, A> Lane<Q, A> {
         let open = std::mem::take(&mut lock(&self.inner).open);
         match answers {
             Ok(answers) if answers.len() == open.len() => {
-                open.into_iter()
-                    .zip(answers)
-                    .for_each(|(call, answer)| (call.reply)(Ok(answer)));
+                open.into_iter().zip(answers).for_each(|(call, answer)| (call.reply)(Ok(answer)));
             }
             Ok(answers) => {
                 let error = format!("{} answers to {} calls", answers.len(), open.len());
-                open.into_iter()
-                    .for_each(|call| (call.reply)(Err(LedgerError::Refused(error.clone()))));
+                open.into_iter().for_each(|call| (call.reply)(Err(LedgerError::Refused(error.clone()))));
             }
-            Err(error) => open
-                .into_iter()
-                .for_each(|call| (call.reply)(Err(error.clone()))),
+            Err(error) => open.into_iter().for_each(|call| (call.reply)(Err(error.clone()))),
         }
     }
 

@@ -22,8 +22,7 @@ pub use lane::Lane;
 use super::wiring::Shared;
 use crate::domain::LeaseKey;
 use crate::ports::ledger::{
-    Answers, ClaimNext, Finish, FinishAnswer, LedgerError, NextAnswer, Record, RecordAnswer,
-    RenewAnswer,
+    Answers, ClaimNext, Finish, FinishAnswer, LedgerError, NextAnswer, Record, RecordAnswer, RenewAnswer,
 };
 use crate::supervise::{Actor, ActorProcessingErr, ActorRef, OwnedTask, Place, TaskPanicked};
 
@@ -81,59 +80,17 @@ fn lanes(myself: &ActorRef<LedgerMsg>, shared: &Arc<Shared>) -> Vec<OwnedTask> {
     let queue = &shared.queue;
     vec![
         serve(myself, "claims", shared, &queue.claims, |shared, batch| {
-            Box::pin(async move {
-                shared
-                    .world
-                    .store
-                    .claim_next(&shared.settings.owner, batch)
-                    .await
-            })
+            Box::pin(async move { shared.world.store.claim_next(&shared.settings.owner, batch).await })
         }),
-        serve(
-            myself,
-            "records",
-            shared,
-            &queue.records,
-            |shared, batch| {
-                Box::pin(async move {
-                    shared
-                        .world
-                        .store
-                        .record(&shared.settings.owner, batch)
-                        .await
-                })
-            },
-        ),
-        serve(
-            myself,
-            "finishes",
-            shared,
-            &queue.finishes,
-            |shared, batch| {
-                Box::pin(async move {
-                    shared
-                        .world
-                        .store
-                        .finish(&shared.settings.owner, batch)
-                        .await
-                })
-            },
-        ),
-        serve(
-            myself,
-            "renewals",
-            shared,
-            &queue.renewals,
-            |shared, batch| {
-                Box::pin(async move {
-                    shared
-                        .world
-                        .store
-                        .renew(&shared.settings.owner, batch)
-                        .await
-                })
-            },
-        ),
+        serve(myself, "records", shared, &queue.records, |shared, batch| {
+            Box::pin(async move { shared.world.store.record(&shared.settings.owner, batch).await })
+        }),
+        serve(myself, "finishes", shared, &queue.finishes, |shared, batch| {
+            Box::pin(async move { shared.world.store.finish(&shared.settings.owner, batch).await })
+        }),
+        serve(myself, "renewals", shared, &queue.renewals, |shared, batch| {
+            Box::pin(async move { shared.world.store.renew(&shared.settings.owner, batch).await })
+        }),
     ]
 }
 
@@ -160,12 +117,7 @@ where
         }
     };
     OwnedTask::spawn(myself, work, move |ended: Result<(), TaskPanicked>| {
-        LedgerMsg::LaneEnded(
-            name,
-            ended
-                .err()
-                .unwrap_or_else(|| TaskPanicked("ended".to_owned())),
-        )
+        LedgerMsg::LaneEnded(name, ended.err().unwrap_or_else(|| TaskPanicked("ended".to_owned())))
     })
 }
 

@@ -31,20 +31,9 @@ pub fn spec(shared: &Arc<Shared>) -> SupervisorSpec {
         let (shared, task_type) = (Arc::clone(shared), Arc::clone(task_type));
         let name = task_type.name.to_string();
         let child = Child::actor(name, Restart::Permanent, address, move |place| {
-            (
-                PoolActor,
-                PoolArgs {
-                    shared: Arc::clone(&shared),
-                    task_type: Arc::clone(&task_type),
-                    place,
-                },
-            )
+            (PoolActor, PoolArgs { shared: Arc::clone(&shared), task_type: Arc::clone(&task_type), place })
         });
-        Some(
-            child
-                .stop_within(Duration::from_secs(5))
-                .parks(Duration::from_secs(1), Duration::from_secs(60)),
-        )
+        Some(child.stop_within(Duration::from_secs(5)).parks(Duration::from_secs(1), Duration::from_secs(60)))
     });
     let pools = SupervisorSpec::new(Strategy::OneForOne, pools.collect());
     SupervisorSpec::new(Strategy::OneForOne, vec![Child::supervisor("pool", pools)])

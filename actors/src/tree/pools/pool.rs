@@ -18,13 +18,10 @@ use crate::decide::admission::{Room, most, suspects};
 use crate::decide::retry::{RetryPolicy, pause};
 use crate::decide::verdict::{Circumstances, verdict};
 use crate::domain::{EndReason, Ending, LeaseKey, Outcome, Suspicion, TaskType};
-use crate::ports::ledger::{
-    ClaimNext, Claimed, Finish, FinishAnswer, LedgerError, Limits, NextAnswer, Taken,
-};
+use crate::ports::ledger::{ClaimNext, Claimed, Finish, FinishAnswer, LedgerError, Limits, NextAnswer, Taken};
 use crate::ports::observer::Fact;
 use crate::supervise::{
-    Actor, ActorProcessingErr, ActorRef, Ended, Exit, Nursery, OwnedTask, Place, SupervisionEvent,
-    Tick,
+    Actor, ActorProcessingErr, ActorRef, Ended, Exit, Nursery, OwnedTask, Place, SupervisionEvent, Tick,
 };
 use crate::tree::holdings::Holding;
 use crate::tree::hosts::GroupMsg;
@@ -104,20 +101,11 @@ impl Actor for PoolActor {
     type State = Pool;
     type Arguments = PoolArgs;
 
-    async fn pre_start(
-        &self,
-        myself: ActorRef<PoolMsg>,
-        args: PoolArgs,
-    ) -> Result<Pool, ActorProcessingErr> {
+    async fn pre_start(&self, myself: ActorRef<PoolMsg>, args: PoolArgs) -> Result<Pool, ActorProcessingErr> {
         Ok(Pool::begin(myself, args))
     }
 
-    async fn handle(
-        &self,
-        _: ActorRef<PoolMsg>,
-        message: PoolMsg,
-        pool: &mut Pool,
-    ) -> Result<(), ActorProcessingErr> {
+    async fn handle(&self, _: ActorRef<PoolMsg>, message: PoolMsg, pool: &mut Pool) -> Result<(), ActorProcessingErr> {
         match message {
             PoolMsg::Look => pool.look(),
             PoolMsg::Seats(seats) => pool.seats(seats),
@@ -148,11 +136,7 @@ impl Actor for PoolActor {
         Ok(())
     }
 
-    async fn post_stop(
-        &self,
-        _: ActorRef<PoolMsg>,
-        pool: &mut Pool,
-    ) -> Result<(), ActorProcessingErr> {
+    async fn post_stop(&self, _: ActorRef<PoolMsg>, pool: &mut Pool) -> Result<(), ActorProcessingErr> {
         pool.nursery.stop_all(Duration::from_secs(2)).await;
         Ok(())
     }
@@ -160,16 +144,8 @@ impl Actor for PoolActor {
 
 impl Pool {
     fn begin(myself: ActorRef<PoolMsg>, args: PoolArgs) -> Pool {
-        let PoolArgs {
-            shared,
-            task_type,
-            place,
-        } = args;
-        let seats = shared
-            .health
-            .types()
-            .get(&task_type.name)
-            .map_or(0, |health| health.seats);
+        let PoolArgs { shared, task_type, place } = args;
+        let seats = shared.health.types().get(&task_type.name).map_or(0, |health| health.seats);
         let mut pool = Pool {
             shared,
             task_type,
@@ -215,22 +191,11 @@ impl Pool {
     fn claim(&mut self) {
         let room = self.room();
         let most = most(&room);
-        if self.claiming.is_some()
-            || self.recovery.is_some()
-            || most == 0
-            || self.shared.health.is_draining()
-        {
+        if self.claiming.is_some() || self.recovery.is_some() || most == 0 || self.shared.health.is_draining() {
             return;
         }
-        let pass = if room.suspect_here {
-            None
-        } else {
-            self.shared.suspects.try_pass()
-        };
-        let suspects = suspects(&Room {
-            suspect_on_node: pass.is_none(),
-            ..room
-        });
+        let pass = if room.suspect_here { None } else { self.shared.suspects.try_pass() };
+        let suspects = suspects(&Room { suspect_on_node: pass.is_none(), ..room });
         let request = ClaimNext {
             task_type: self.task_type.name.clone(),
             most,
@@ -242,11 +207,7 @@ impl Pool {
             token: self.shared.world.dice.token(),
         };
         self.hungry = false;
-        self.claiming = Some(Claiming {
-            request,
-            pass,
-            tries: 0,
-        });
+        self.claiming = Some(Claiming { request, pass, tries: 0 });
         self.send_claim();
     }
 
@@ -254,24 +215,15 @@ impl Pool {
         let Some(claiming) = &self.claiming else {
             return;
         };
-        let (myself, token) = (
-            self.shared.pools.get(&self.task_type.name).cloned(),
-            claiming.request.token,
-        );
-        self.shared
-            .queue
-            .claims
-            .ask(claiming.request.clone(), move |answer| {
-                // to whoever is the pool by then: one that restarted knows what to do with it
-                let _ = myself.map(|pool| pool.cast(PoolMsg::Claims { token, answer }));
-            });
+        let (myself, token) = (self.shared.pools.get(&self.task_type.name).cloned(), claiming.request.token);
+        self.shared.queue.claims.ask(claiming.request.clone(), move |answer| {
+            // to whoever is the pool by then: one that restarted knows what to do with it
+            let _ = myself.map(|pool| pool.cast(PoolMsg::Claims { token, answer }));
+        });
     }
 
     async fn claims(&mut self, token: Uuid, answer: Result<NextAnswer, LedgerError>) {
-        let ours = self
-            .claiming
-            .as_ref()
-            .is_some_and(|c| c.request.token == token);
+        let ours = self.claiming.as_ref().is_some_and(|c| c.request.token == token);
         match answer {
             Err(error) if ours => self.claim_failed(&error),
             Err(_) => {}
@@ -290,10 +242,7 @@ impl Pool {
             claiming.tries += 1;
             claiming.tries
         });
-        let policy = RetryPolicy {
-            base: Duration::from_millis(100),
-            cap: Duration::from_secs(5),
-        };
+        let policy = RetryPolicy { base: Duration::from_millis(100), cap: Duration::from_secs(5) };
         let after = pause(policy, tries, self.shared.world.dice.unit());
         self.timers = vec![Tick::after(&self.myself, after, || PoolMsg::TryClaimAgain)];
     }
@@ -310,19 +259,11 @@ impl Pool {
             }
         }
         for claimed in answer.claimed {
-            let pass = if claimed.suspect == Suspicion::Node {
-                pass.take()
-            } else {
-                None
-            };
+            let pass = if claimed.suspect == Suspicion::Node { pass.take() } else { None };
             self.start_lease(claimed, pass).await;
         }
         drop(pass);
-        self.tell_consumer(Looked {
-            found,
-            limited: answer.limited,
-            next_due: answer.next_due,
-        });
+        self.tell_consumer(Looked { found, limited: answer.limited, next_due: answer.next_due });
         self.count();
         if self.hungry {
             self.claim();
@@ -355,31 +296,13 @@ impl Pool {
             over: over.clone(),
             place: place.clone(),
         };
-        match self
-            .nursery
-            .spawn(self.myself.get_cell(), key, place, LeaseActor, args)
-            .await
-        {
+        match self.nursery.spawn(self.myself.get_cell(), key, place, LeaseActor, args).await {
             Ok(lease) => {
-                let holding = Holding {
-                    task_type: self.task_type.name.clone(),
-                    lease,
-                    over,
-                };
-                self.shared.saw(Fact::Claimed {
-                    task_type: self.task_type.name.clone(),
-                    key,
-                    waited,
-                });
+                let holding = Holding { task_type: self.task_type.name.clone(), lease, over };
+                self.shared.saw(Fact::Claimed { task_type: self.task_type.name.clone(), key, waited });
                 let count = self.shared.holdings.insert(key, holding);
                 self.shared.saw(Fact::Leases { count });
-                self.rows.insert(
-                    key,
-                    LeaseRow {
-                        suspect,
-                        _pass: pass,
-                    },
-                );
+                self.rows.insert(key, LeaseRow { suspect, _pass: pass });
             }
             Err(error) => {
                 tracing::error!(actor = self.place.path(), %error, "a lease's actor did not start");
@@ -412,13 +335,7 @@ impl Pool {
     fn orphan_over(&mut self, key: LeaseKey) {
         self.orphans.remove(&key);
         let detail = "the actor of its lease died".to_owned();
-        if let Some(finish) = self.finish_for(
-            key,
-            Ending::ActorDied {
-                began: true,
-                detail,
-            },
-        ) {
+        if let Some(finish) = self.finish_for(key, Ending::ActorDied { began: true, detail }) {
             self.settle_orphan(Box::new(finish));
         }
     }
@@ -432,23 +349,12 @@ impl Pool {
         };
         let verdict = verdict(ending, &circumstances)?;
         let token = self.shared.world.dice.token();
-        Some(Finish {
-            key,
-            verdict,
-            from: 0,
-            events: Vec::new(),
-            stage: None,
-            progress: None,
-            token,
-        })
+        Some(Finish { key, verdict, from: 0, events: Vec::new(), stage: None, progress: None, token })
     }
 
     /// Given back before it began: claimed while the node began to drain.
     fn release_not_begun(&mut self, key: LeaseKey) {
-        let ending = Ending::ActorDied {
-            began: false,
-            detail: "it never began".to_owned(),
-        };
+        let ending = Ending::ActorDied { began: false, detail: "it never began".to_owned() };
         if let Some(finish) = self.finish_for(key, ending) {
             self.rows.insert(key, LeaseRow::default());
             self.settle_orphan(Box::new(finish));
@@ -457,13 +363,10 @@ impl Pool {
 
     fn settle_orphan(&mut self, finish: Box<Finish>) {
         let myself = self.myself.clone();
-        self.shared
-            .queue
-            .finishes
-            .ask((*finish).clone(), move |answer| {
-                // a pool that died is followed by one that takes back what no actor holds
-                let _ = myself.cast(PoolMsg::OrphanSettled { finish, answer });
-            });
+        self.shared.queue.finishes.ask((*finish).clone(), move |answer| {
+            // a pool that died is followed by one that takes back what no actor holds
+            let _ = myself.cast(PoolMsg::OrphanSettled { finish, answer });
+        });
     }
 
     fn orphan_settled(&mut self, finish: Box<Finish>, answer: Result<FinishAnswer, LedgerError>) {
@@ -471,21 +374,13 @@ impl Pool {
             Ok(FinishAnswer::Done { status } | FinishAnswer::Already { status }) => {
                 let (task_type, key) = (self.task_type.name.clone(), finish.key);
                 let (outcome, ran) = (Outcome::Released, Duration::ZERO);
-                self.shared.saw(Fact::AttemptEnded {
-                    task_type,
-                    key,
-                    outcome,
-                    status,
-                    ran,
-                });
+                self.shared.saw(Fact::AttemptEnded { task_type, key, outcome, status, ran });
                 self.forget(finish.key);
             }
             Ok(FinishAnswer::Fenced) => self.forget(finish.key),
             Ok(FinishAnswer::Expired) | Err(_) => {
                 let after = self.shared.settings.owner.lease / 10;
-                self.timers.push(Tick::after(&self.myself, after, || {
-                    PoolMsg::SettleOrphanAgain(finish)
-                }));
+                self.timers.push(Tick::after(&self.myself, after, || PoolMsg::SettleOrphanAgain(finish)));
             }
         }
     }
@@ -503,9 +398,7 @@ impl Pool {
 
     fn drain(&mut self) {
         self.place.state("draining");
-        self.shared
-            .health
-            .of_type(&self.task_type.name, |health| health.pool_serves = false);
+        self.shared.health.of_type(&self.task_type.name, |health| health.pool_serves = false);
     }
 
     fn tell_all(&self, message: impl Fn() -> LeaseMsg) {
@@ -521,14 +414,8 @@ impl Pool {
     fn count(&self) {
         let room = self.room();
         let busy = room.leases;
-        self.shared
-            .health
-            .of_type(&self.task_type.name, |health| health.busy = busy);
+        self.shared.health.of_type(&self.task_type.name, |health| health.busy = busy);
         let free = room.slots.saturating_sub(busy);
-        self.shared.saw(Fact::Slots {
-            task_type: self.task_type.name.clone(),
-            busy,
-            free,
-        });
+        self.shared.saw(Fact::Slots { task_type: self.task_type.name.clone(), busy, free });
     }
 }

@@ -31,9 +31,7 @@ impl Recovery {
 impl Pool {
     pub(super) fn recover(&mut self) {
         self.place.state("waiting until the old runs are over");
-        self.shared
-            .health
-            .of_type(&self.task_type.name, |health| health.pool_serves = false);
+        self.shared.health.of_type(&self.task_type.name, |health| health.pool_serves = false);
         let old = self.shared.holdings.of_type(&self.task_type.name);
         let wait = async move {
             for (_, holding) in old {
@@ -41,10 +39,7 @@ impl Pool {
             }
         };
         let task = OwnedTask::spawn(&self.myself, wait, |_| PoolMsg::RunsOver);
-        self.recovery = Some(Recovery {
-            _task: task,
-            kept: Vec::new(),
-        });
+        self.recovery = Some(Recovery { _task: task, kept: Vec::new() });
     }
 
     pub(super) fn runs_over(&mut self) {
@@ -67,15 +62,9 @@ impl Pool {
         };
         let ask = async move { shared.world.store.take_back(request).await };
         let task = OwnedTask::spawn(&self.myself, ask, |ended| {
-            PoolMsg::TakenBack(
-                ended.unwrap_or_else(|panic| Err(LedgerError::Unavailable(panic.to_string()))),
-            )
+            PoolMsg::TakenBack(ended.unwrap_or_else(|panic| Err(LedgerError::Unavailable(panic.to_string()))))
         });
-        let kept = self
-            .recovery
-            .take()
-            .map(|recovery| recovery.kept)
-            .unwrap_or_default();
+        let kept = self.recovery.take().map(|recovery| recovery.kept).unwrap_or_default();
         self.recovery = Some(Recovery { _task: task, kept });
     }
 
@@ -84,9 +73,7 @@ impl Pool {
             Err(error) => {
                 tracing::warn!(actor = self.place.path(), %error, "what was held before could not be taken back; trying again");
                 self.shared.health.store(Some(error.to_string()));
-                self.timers = vec![Tick::after(&self.myself, Duration::from_secs(1), || {
-                    PoolMsg::TakeBackAgain
-                })];
+                self.timers = vec![Tick::after(&self.myself, Duration::from_secs(1), || PoolMsg::TakeBackAgain)];
             }
             Ok(taken) => self.serve(&taken).await,
         }
@@ -96,29 +83,15 @@ impl Pool {
         self.shared.health.store(None);
         for one in taken {
             let (task_type, key, status) = (one.task_type.clone(), one.key, one.status);
-            self.shared.saw(Fact::TakenBack {
-                task_type,
-                key,
-                cause: TakeCause::NoActor,
-                status,
-            });
+            self.shared.saw(Fact::TakenBack { task_type, key, cause: TakeCause::NoActor, status });
         }
         let gone: HashSet<LeaseKey> = taken.iter().map(|one| one.key).collect();
-        let kept = self
-            .recovery
-            .take()
-            .map(|recovery| recovery.kept)
-            .unwrap_or_default();
-        for claimed in kept
-            .into_iter()
-            .filter(|claimed| !gone.contains(&claimed.key))
-        {
+        let kept = self.recovery.take().map(|recovery| recovery.kept).unwrap_or_default();
+        for claimed in kept.into_iter().filter(|claimed| !gone.contains(&claimed.key)) {
             self.start_lease(claimed, None).await;
         }
         self.place.state("serving");
-        self.shared
-            .health
-            .of_type(&self.task_type.name, |health| health.pool_serves = true);
+        self.shared.health.of_type(&self.task_type.name, |health| health.pool_serves = true);
         self.look();
     }
 }

@@ -21,17 +21,9 @@ impl Actor for ControlActor {
     type State = OwnedTask;
     type Arguments = UpkeepArgs;
 
-    async fn pre_start(
-        &self,
-        myself: ActorRef<ControlMsg>,
-        args: UpkeepArgs,
-    ) -> Result<OwnedTask, ActorProcessingErr> {
+    async fn pre_start(&self, myself: ActorRef<ControlMsg>, args: UpkeepArgs) -> Result<OwnedTask, ActorProcessingErr> {
         args.place.state("listening");
-        Ok(OwnedTask::spawn(
-            &myself,
-            listen(Arc::clone(&args.shared)),
-            ControlMsg::Ended,
-        ))
+        Ok(OwnedTask::spawn(&myself, listen(Arc::clone(&args.shared)), ControlMsg::Ended))
     }
 
     async fn handle(
@@ -41,10 +33,7 @@ impl Actor for ControlActor {
         _: &mut OwnedTask,
     ) -> Result<(), ActorProcessingErr> {
         let ControlMsg::Ended(how) = message;
-        Err(how.err().map_or_else(
-            || "the store's signals ended".into(),
-            |panic| panic.to_string().into(),
-        ))
+        Err(how.err().map_or_else(|| "the store's signals ended".into(), |panic| panic.to_string().into()))
     }
 }
 
@@ -53,9 +42,7 @@ async fn listen(shared: Arc<Shared>) {
     loop {
         match signals.recv().await {
             Ok(Signal::CancelRequested { task, epoch }) => {
-                shared
-                    .holdings
-                    .tell(LeaseKey { task, epoch }, LeaseMsg::Stop(EndReason::Cancel));
+                shared.holdings.tell(LeaseKey { task, epoch }, LeaseMsg::Stop(EndReason::Cancel));
             }
             Ok(_) | Err(RecvError::Lagged(_)) => {}
             Err(RecvError::Closed) => return,

@@ -40,11 +40,7 @@ impl Actor for HeartbeatActor {
     ) -> Result<Heartbeat, ActorProcessingErr> {
         args.place.state("posting");
         myself.cast(HeartbeatMsg::Due)?;
-        Ok(Heartbeat {
-            args,
-            posted: None,
-            tick: None,
-        })
+        Ok(Heartbeat { args, posted: None, tick: None })
     }
 
     async fn handle(
@@ -64,18 +60,14 @@ impl Heartbeat {
     async fn post_if_due(&mut self) {
         let shared = &self.args.shared;
         let (now, served) = (shared.world.clock.now(), served(shared));
-        let due = self.posted.as_ref().is_none_or(|(before, at)| {
-            *before != served || now.saturating_sub(*at) >= shared.settings.heartbeat
-        });
+        let due = self
+            .posted
+            .as_ref()
+            .is_none_or(|(before, at)| *before != served || now.saturating_sub(*at) >= shared.settings.heartbeat);
         if !due {
             return;
         }
-        match shared
-            .world
-            .store
-            .post(report(shared, served.clone()))
-            .await
-        {
+        match shared.world.store.post(report(shared, served.clone())).await {
             Ok(()) => self.posted = Some((served, now)),
             Err(error) => {
                 tracing::warn!(actor = self.args.place.path(), %error, "the heartbeat was not posted")
@@ -91,12 +83,7 @@ fn served(shared: &Shared) -> Vec<TaskType> {
     }
     let health = shared.health.types();
     let parked = |t: &TaskType| health.get(&t.name).is_some_and(|h| h.parked.is_some());
-    shared
-        .types
-        .iter()
-        .filter(|t| !parked(t))
-        .map(|t| (**t).clone())
-        .collect()
+    shared.types.iter().filter(|t| !parked(t)).map(|t| (**t).clone()).collect()
 }
 
 /// A node's post. Also made once before the tree starts, so that its types are known from the first moment.
@@ -107,10 +94,7 @@ pub fn report(shared: &Shared, types: Vec<TaskType>) -> NodeReport {
         .iter()
         .map(|t| {
             let busy = health.get(&t.name).map_or(0, |h| h.busy);
-            (
-                t.name.to_string(),
-                json!({ "slots": t.slots(), "busy": busy }),
-            )
+            (t.name.to_string(), json!({ "slots": t.slots(), "busy": busy }))
         })
         .collect();
     let mut actors = shared.roster.snapshot();
@@ -122,11 +106,7 @@ pub fn report(shared: &Shared, types: Vec<TaskType>) -> NodeReport {
         incarnation: owner.incarnation,
         data_uuid: shared.settings.data_uuid,
         lease: owner.lease,
-        state: if shared.health.is_draining() {
-            NodeState::Draining
-        } else {
-            NodeState::Serving
-        },
+        state: if shared.health.is_draining() { NodeState::Draining } else { NodeState::Serving },
         types,
         slots: Json::trusted(serde_json::Value::Object(slots).to_string()),
         tree: Json::trusted(tree),

@@ -33,13 +33,7 @@ macro_rules! child {
     ($shared:expr, $name:literal, $module:ident, $actor:ident) => {{
         let shared = Arc::clone($shared);
         Child::actor($name, Restart::Permanent, Address::new(), move |place| {
-            (
-                $module::$actor,
-                UpkeepArgs {
-                    shared: Arc::clone(&shared),
-                    place,
-                },
-            )
+            ($module::$actor, UpkeepArgs { shared: Arc::clone(&shared), place })
         })
     }};
 }

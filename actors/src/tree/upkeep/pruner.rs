@@ -30,11 +30,7 @@ impl Actor for PrunerActor {
     type State = Pruner;
     type Arguments = UpkeepArgs;
 
-    async fn pre_start(
-        &self,
-        myself: ActorRef<PrunerMsg>,
-        args: UpkeepArgs,
-    ) -> Result<Pruner, ActorProcessingErr> {
+    async fn pre_start(&self, myself: ActorRef<PrunerMsg>, args: UpkeepArgs) -> Result<Pruner, ActorProcessingErr> {
         args.place.state("idle");
         let tick = Some(Tick::after(&myself, PERIOD, || PrunerMsg::Due));
         Ok(Pruner { args, tick })

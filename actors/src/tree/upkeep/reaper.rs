@@ -29,18 +29,10 @@ impl Actor for ReaperActor {
     type State = Reaper;
     type Arguments = UpkeepArgs;
 
-    async fn pre_start(
-        &self,
-        myself: ActorRef<ReaperMsg>,
-        args: UpkeepArgs,
-    ) -> Result<Reaper, ActorProcessingErr> {
+    async fn pre_start(&self, myself: ActorRef<ReaperMsg>, args: UpkeepArgs) -> Result<Reaper, ActorProcessingErr> {
         args.place.state("watching, without trust yet");
         myself.cast(ReaperMsg::Due)?;
-        Ok(Reaper {
-            args,
-            trust: Trust::default(),
-            tick: None,
-        })
+        Ok(Reaper { args, trust: Trust::default(), tick: None })
     }
 
     async fn handle(
@@ -77,21 +69,12 @@ impl Reaper {
             return Ok(expired.len() >= MOST as usize);
         }
         self.args.place.state("watching");
-        let reap = Reap {
-            grace: shared.settings.reap_grace,
-            most: MOST,
-            backoff: shared.backoff(),
-        };
+        let reap = Reap { grace: shared.settings.reap_grace, most: MOST, backoff: shared.backoff() };
         let taken = store.reap(reap).await?;
         for one in &taken {
             tracing::warn!(task = %one.key.task, epoch = one.key.epoch.0, owner = %one.owner, status = %one.status, "took a task back: its owner stopped renewing");
             let (task_type, key, status) = (one.task_type.clone(), one.key, one.status);
-            shared.saw(Fact::TakenBack {
-                task_type,
-                key,
-                cause: TakeCause::Lease,
-                status,
-            });
+            shared.saw(Fact::TakenBack { task_type, key, cause: TakeCause::Lease, status });
         }
         Ok(taken.len().max(expired.len()) >= MOST as usize)
     }
@@ -99,12 +82,7 @@ impl Reaper {
     async fn longest_lease(&self) -> Result<std::time::Duration, LedgerError> {
         let shared = &self.args.shared;
         let nodes = shared.world.store.nodes().await?;
-        Ok(nodes
-            .iter()
-            .map(|node| node.lease)
-            .max()
-            .unwrap_or_default()
-            .max(shared.settings.owner.lease))
+        Ok(nodes.iter().map(|node| node.lease).max().unwrap_or_default().max(shared.settings.owner.lease))
     }
 
     fn failed(&mut self, error: &LedgerError) -> bool {

@@ -27,11 +27,7 @@ impl Actor for RenewalActor {
     type State = Renewal;
     type Arguments = UpkeepArgs;
 
-    async fn pre_start(
-        &self,
-        myself: ActorRef<RenewalMsg>,
-        args: UpkeepArgs,
-    ) -> Result<Renewal, ActorProcessingErr> {
+    async fn pre_start(&self, myself: ActorRef<RenewalMsg>, args: UpkeepArgs) -> Result<Renewal, ActorProcessingErr> {
         args.place.state("idle");
         // at once: a predecessor may have died just before it would have renewed
         myself.cast(RenewalMsg::Due)?;
@@ -46,11 +42,7 @@ impl Actor for RenewalActor {
     ) -> Result<(), ActorProcessingErr> {
         let ok = renewal.renew().await;
         let settings = &renewal.args.shared.settings;
-        let after = if ok {
-            settings.renew
-        } else {
-            settings.renew.min(settings.owner.lease / 10)
-        };
+        let after = if ok { settings.renew } else { settings.renew.min(settings.owner.lease / 10) };
         renewal.tick = Some(Tick::after(&myself, after, || RenewalMsg::Due));
         Ok(())
     }
@@ -65,22 +57,14 @@ impl Renewal {
             self.args.place.state("idle");
             return true;
         }
-        let answers = shared
-            .world
-            .store
-            .renew(&shared.settings.owner, keys.clone())
-            .await;
+        let answers = shared.world.store.renew(&shared.settings.owner, keys.clone()).await;
         match answers {
             Ok(answers) => {
                 shared.health.store(None);
                 shared.health.renewed(shared.world.clock.now());
-                self.args
-                    .place
-                    .state(format!("renewed {} leases", keys.len()));
+                self.args.place.state(format!("renewed {} leases", keys.len()));
                 let busy = answers.contains(&RenewAnswer::Busy);
-                keys.into_iter()
-                    .zip(answers)
-                    .for_each(|(key, answer)| self.tell(key, &answer));
+                keys.into_iter().zip(answers).for_each(|(key, answer)| self.tell(key, &answer));
                 !busy
             }
             Err(error) => self.failed(&error),
@@ -90,18 +74,13 @@ impl Renewal {
     fn tell(&self, key: LeaseKey, answer: &RenewAnswer) {
         let shared = &self.args.shared;
         match answer {
-            RenewAnswer::Held {
-                cancel_requested: true,
-            } => {
+            RenewAnswer::Held { cancel_requested: true } => {
                 shared.holdings.tell(key, LeaseMsg::Stop(EndReason::Cancel));
             }
             RenewAnswer::Lost => {
                 // one whose end was committed while we asked has left, and hears nothing
                 if shared.holdings.tell(key, LeaseMsg::Stop(EndReason::Lost)) {
-                    shared.saw(Fact::FenceRejected {
-                        write: Fenced::Renew,
-                        key,
-                    });
+                    shared.saw(Fact::FenceRejected { write: Fenced::Renew, key });
                 }
             }
             RenewAnswer::Held { .. } | RenewAnswer::Busy => {}

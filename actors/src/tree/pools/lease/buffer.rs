@@ -43,25 +43,8 @@ pub struct Batch {
 
 impl Batch {
     pub fn into_record(self, key: LeaseKey) -> (Record, Vec<u64>) {
-        let Batch {
-            from,
-            events,
-            stage,
-            progress,
-            checkpoint,
-            acks,
-        } = self;
-        (
-            Record {
-                key,
-                from,
-                events,
-                stage,
-                progress,
-                checkpoint,
-            },
-            acks,
-        )
+        let Batch { from, events, stage, progress, checkpoint, acks } = self;
+        (Record { key, from, events, stage, progress, checkpoint }, acks)
     }
 }
 
@@ -75,16 +58,8 @@ impl Buffer {
             }
             RunEvent::Progress { fraction, message } => self.progress(fraction, message, now),
             RunEvent::Output { reference, value } => self.output(reference, &value, now),
-            RunEvent::Log {
-                level,
-                stream,
-                text,
-            } => {
-                self.push(
-                    EventKind::Log,
-                    json!({ "level": level, "stream": stream, "text": text }),
-                    now,
-                );
+            RunEvent::Log { level, stream, text } => {
+                self.push(EventKind::Log, json!({ "level": level, "stream": stream, "text": text }), now);
             }
             RunEvent::Checkpoint { reference, value } => {
                 self.push(EventKind::Checkpoint, json!({ "bytes": value.len() }), now);
@@ -98,21 +73,12 @@ impl Buffer {
 
     /// Only the latest of several progress events in a row is kept.
     fn progress(&mut self, fraction: f64, message: Option<String>, now: Duration) {
-        let fraction = if fraction.is_finite() {
-            fraction.clamp(0.0, 1.0)
-        } else {
-            0.0
-        };
+        let fraction = if fraction.is_finite() { fraction.clamp(0.0, 1.0) } else { 0.0 };
         self.progress = Some(fraction);
-        if matches!(self.pending.last(), Some(Pending::Other(event)) if event.kind == EventKind::Progress)
-        {
+        if matches!(self.pending.last(), Some(Pending::Other(event)) if event.kind == EventKind::Progress) {
             self.pending.pop();
         }
-        self.push(
-            EventKind::Progress,
-            json!({ "fraction": fraction, "message": message }),
-            now,
-        );
+        self.push(EventKind::Progress, json!({ "fraction": fraction, "message": message }), now);
     }
 
     fn output(&mut self, reference: u64, value: &Json, now: Duration) {
@@ -124,9 +90,7 @@ impl Buffer {
                 joined.push(',');
                 joined.push_str(value.as_str());
             }
-            _ => self
-                .pending
-                .push(Pending::Outputs(value.as_str().to_owned())),
+            _ => self.pending.push(Pending::Outputs(value.as_str().to_owned())),
         }
     }
 
@@ -139,10 +103,7 @@ impl Buffer {
     }
 
     pub fn is_due(&self, now: Duration) -> bool {
-        let waited = self
-            .since
-            .map(|since| now.saturating_sub(since))
-            .unwrap_or_default();
+        let waited = self.since.map(|since| now.saturating_sub(since)).unwrap_or_default();
         is_due(self.bytes, self.pending.len(), self.urgent, waited)
     }
 
@@ -170,10 +131,9 @@ impl Buffer {
 impl Pending {
     fn into_event(self) -> NewEvent {
         match self {
-            Pending::Outputs(joined) => NewEvent {
-                kind: EventKind::Output,
-                data: Json::trusted(format!("{{\"values\":[{joined}]}}")),
-            },
+            Pending::Outputs(joined) => {
+                NewEvent { kind: EventKind::Output, data: Json::trusted(format!("{{\"values\":[{joined}]}}")) }
+            }
             Pending::Other(event) => event,
         }
     }
@@ -184,10 +144,7 @@ mod tests {
     use super::*;
 
     fn output(reference: u64, value: &str) -> RunEvent {
-        RunEvent::Output {
-            reference,
-            value: Json::trusted(value),
-        }
+        RunEvent::Output { reference, value: Json::trusted(value) }
     }
 
     #[test]
@@ -198,28 +155,15 @@ mod tests {
         }
         let batch = buffer.take();
         assert_eq!(batch.events[0].data.as_str(), r#"{"values":["a",{"b":1}]}"#);
-        assert_eq!(
-            (batch.from, batch.events.len(), batch.acks),
-            (0, 1, vec![1, 2])
-        );
+        assert_eq!((batch.from, batch.events.len(), batch.acks), (0, 1, vec![1, 2]));
     }
 
     #[test]
     fn events_are_numbered_over_the_whole_attempt() {
         let mut buffer = Buffer::default();
-        buffer.add(
-            RunEvent::Stage {
-                name: "parse".into(),
-            },
-            Duration::ZERO,
-        );
+        buffer.add(RunEvent::Stage { name: "parse".into() }, Duration::ZERO);
         assert_eq!(buffer.take().from, 0);
-        buffer.add(
-            RunEvent::Stage {
-                name: "embed".into(),
-            },
-            Duration::ZERO,
-        );
+        buffer.add(RunEvent::Stage { name: "embed".into() }, Duration::ZERO);
         assert_eq!(buffer.take().from, 1);
     }
 
@@ -227,13 +171,7 @@ mod tests {
     fn only_the_latest_of_several_progresses_is_written() {
         let mut buffer = Buffer::default();
         for fraction in [0.1, 0.2, f64::NAN, 7.0] {
-            buffer.add(
-                RunEvent::Progress {
-                    fraction,
-                    message: None,
-                },
-                Duration::ZERO,
-            );
+            buffer.add(RunEvent::Progress { fraction, message: None }, Duration::ZERO);
         }
         let batch = buffer.take();
         assert_eq!((batch.events.len(), batch.progress), (1, Some(1.0)));
@@ -245,13 +183,7 @@ mod tests {
         buffer.add(output(1, "1"), Duration::from_secs(1));
         assert!(!buffer.is_due(Duration::from_secs(1)));
         assert!(buffer.is_due(Duration::from_millis(1100)));
-        buffer.add(
-            RunEvent::Checkpoint {
-                reference: 2,
-                value: Json::null(),
-            },
-            Duration::from_secs(1),
-        );
+        buffer.add(RunEvent::Checkpoint { reference: 2, value: Json::null() }, Duration::from_secs(1));
         assert!(buffer.is_due(Duration::from_secs(1)));
     }
 }

@@ -93,11 +93,7 @@ impl Actor for LeaseActor {
     type State = Lease;
     type Arguments = LeaseArgs;
 
-    async fn pre_start(
-        &self,
-        myself: ActorRef<LeaseMsg>,
-        args: LeaseArgs,
-    ) -> Result<Lease, ActorProcessingErr> {
+    async fn pre_start(&self, myself: ActorRef<LeaseMsg>, args: LeaseArgs) -> Result<Lease, ActorProcessingErr> {
         Ok(Lease::begin(myself, args))
     }
 
@@ -127,13 +123,7 @@ impl Actor for LeaseActor {
 
 impl Lease {
     fn begin(myself: ActorRef<LeaseMsg>, args: LeaseArgs) -> Lease {
-        let LeaseArgs {
-            shared,
-            task_type,
-            claimed,
-            over,
-            place,
-        } = args;
+        let LeaseArgs { shared, task_type, claimed, over, place } = args;
         let mut lease = Lease {
             key: claimed.key,
             attempt: claimed.attempt,
@@ -184,10 +174,7 @@ impl Lease {
 
     fn seated(&mut self, seat: Seat) {
         self.began = Some(self.shared.world.clock.now());
-        self.shared.saw(Fact::RunBegan {
-            task_type: self.task_type.name.clone(),
-            key: self.key,
-        });
+        self.shared.saw(Fact::RunBegan { task_type: self.task_type.name.clone(), key: self.key });
         if let Some(limit) = self.timeout {
             self.limit(limit, EndReason::Timeout);
         }
@@ -198,9 +185,7 @@ impl Lease {
     }
 
     fn limit(&mut self, after: Duration, reason: EndReason) {
-        self.limits.push(Tick::after(&self.myself, after, move || {
-            LeaseMsg::TimeOver(reason)
-        }));
+        self.limits.push(Tick::after(&self.myself, after, move || LeaseMsg::TimeOver(reason)));
     }
 
     fn ran(&mut self, event: RunEvent) {
@@ -213,21 +198,10 @@ impl Lease {
         match self.buffer.add(event, self.shared.world.clock.now()) {
             None => self.flush(),
             Some(RunEvent::Done { result }) => self.run_over(RunOver::Done { result }),
-            Some(RunEvent::Failed {
-                failure: RunFailure::Cancelled,
-                ..
-            }) => self.run_over(RunOver::Stopped),
-            Some(RunEvent::Failed {
-                failure,
-                error,
-                retry_after,
-            }) => {
+            Some(RunEvent::Failed { failure: RunFailure::Cancelled, .. }) => self.run_over(RunOver::Stopped),
+            Some(RunEvent::Failed { failure, error, retry_after }) => {
                 let permanent = failure == RunFailure::Permanent;
-                self.run_over(RunOver::Failed {
-                    error,
-                    permanent,
-                    retry_after,
-                });
+                self.run_over(RunOver::Failed { error, permanent, retry_after });
             }
             Some(_) => {}
         }

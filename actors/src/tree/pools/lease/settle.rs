@@ -40,11 +40,7 @@ impl Lease {
             progress: batch.progress,
             token: dice.token(),
         };
-        self.settlement = Some(Settlement {
-            finish,
-            outcome,
-            tries: 0,
-        });
+        self.settlement = Some(Settlement { finish, outcome, tries: 0 });
         if self.in_flight.is_none() {
             self.send_finish();
         }
@@ -55,26 +51,18 @@ impl Lease {
             return;
         };
         let myself = self.myself.clone();
-        self.shared
-            .queue
-            .finishes
-            .ask(settlement.finish.clone(), move |answer| {
-                // a lease that was killed meanwhile is settled by its pool
-                let _ = myself.cast(LeaseMsg::Finished(answer));
-            });
+        self.shared.queue.finishes.ask(settlement.finish.clone(), move |answer| {
+            // a lease that was killed meanwhile is settled by its pool
+            let _ = myself.cast(LeaseMsg::Finished(answer));
+        });
     }
 
     pub(super) fn finished(&mut self, answer: Result<FinishAnswer, LedgerError>) {
         match answer {
-            Ok(FinishAnswer::Done { status } | FinishAnswer::Already { status }) => {
-                self.ended(status)
-            }
+            Ok(FinishAnswer::Done { status } | FinishAnswer::Already { status }) => self.ended(status),
             Ok(FinishAnswer::Expired) => self.renew_first(),
             Ok(FinishAnswer::Fenced) => {
-                self.shared.saw(Fact::FenceRejected {
-                    write: Fenced::Finish,
-                    key: self.key,
-                });
+                self.shared.saw(Fact::FenceRejected { write: Fenced::Finish, key: self.key });
                 self.leave_to_other();
             }
             Err(error) => self.finish_failed(&error),
@@ -97,10 +85,7 @@ impl Lease {
             return;
         };
         let now = self.shared.world.clock.now();
-        let ran = self
-            .began
-            .map(|began| now.saturating_sub(began))
-            .unwrap_or_default();
+        let ran = self.began.map(|began| now.saturating_sub(began)).unwrap_or_default();
         let outcome = settlement.outcome;
         let (task, epoch, actor) = (self.key.task, self.key.epoch.0, self.place.path());
         if outcome == Outcome::Succeeded {
@@ -109,23 +94,14 @@ impl Lease {
             tracing::info!(%task, epoch, actor, outcome = outcome.as_str(), %status, "an attempt ended");
         }
         let task_type = self.task_type.name.clone();
-        self.shared.saw(Fact::AttemptEnded {
-            task_type,
-            key: self.key,
-            outcome,
-            status,
-            ran,
-        });
+        self.shared.saw(Fact::AttemptEnded { task_type, key: self.key, outcome, status, ran });
         self.leave();
     }
 
     /// Somebody else writes, or wrote, how this attempt ended.
     pub(super) fn leave_to_other(&mut self) {
         tracing::warn!(task = %self.key.task, epoch = self.key.epoch.0, actor = self.place.path(), "the attempt is no longer ours");
-        self.shared.saw(Fact::AttemptLost {
-            task_type: self.task_type.name.clone(),
-            key: self.key,
-        });
+        self.shared.saw(Fact::AttemptLost { task_type: self.task_type.name.clone(), key: self.key });
         self.leave();
     }
 
@@ -148,8 +124,8 @@ fn outcome(verdict: &Verdict) -> Outcome {
         Verdict::Complete { .. } => Outcome::Succeeded,
         Verdict::Cancel => Outcome::Cancelled,
         Verdict::Release { .. } => Outcome::Released,
-        Verdict::Fail { outcome, .. }
-        | Verdict::RetryIn { outcome, .. }
-        | Verdict::DeadLetter { outcome, .. } => *outcome,
+        Verdict::Fail { outcome, .. } | Verdict::RetryIn { outcome, .. } | Verdict::DeadLetter { outcome, .. } => {
+            *outcome
+        }
     }
 }

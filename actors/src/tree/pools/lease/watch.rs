@@ -51,19 +51,14 @@ impl Lease {
 
     pub(super) fn enter_stage(&mut self, name: String) {
         self.leave_stage();
-        self.place
-            .detail("stage", serde_json::Value::String(name.clone()));
+        self.place.detail("stage", serde_json::Value::String(name.clone()));
         self.stage = Some((name, self.shared.world.clock.now()));
     }
 
     pub(super) fn leave_stage(&mut self) {
         if let Some((stage, since)) = self.stage.take() {
             let took = self.shared.world.clock.now().saturating_sub(since);
-            self.shared.saw(Fact::StageEnded {
-                task_type: self.task_type.name.clone(),
-                stage,
-                took,
-            });
+            self.shared.saw(Fact::StageEnded { task_type: self.task_type.name.clone(), stage, took });
         }
     }
 }

@@ -30,11 +30,7 @@ impl Lease {
             return;
         }
         let (record, acks) = self.buffer.take().into_record(self.key);
-        self.in_flight = Some(InFlight {
-            record,
-            acks,
-            tries: 0,
-        });
+        self.in_flight = Some(InFlight { record, acks, tries: 0 });
         self.send_record();
     }
 
@@ -48,13 +44,10 @@ impl Lease {
             return;
         };
         let myself = self.myself.clone();
-        self.shared
-            .queue
-            .records
-            .ask(in_flight.record.clone(), move |answer| {
-                // a lease that has gone needs no answer
-                let _ = myself.cast(LeaseMsg::Recorded(answer));
-            });
+        self.shared.queue.records.ask(in_flight.record.clone(), move |answer| {
+            // a lease that has gone needs no answer
+            let _ = myself.cast(LeaseMsg::Recorded(answer));
+        });
     }
 
     pub(super) fn recorded(&mut self, answer: Result<RecordAnswer, LedgerError>) {
@@ -80,15 +73,8 @@ impl Lease {
     }
 
     fn record_fenced(&mut self) {
-        let acks = self
-            .in_flight
-            .take()
-            .map(|in_flight| in_flight.acks)
-            .unwrap_or_default();
-        self.shared.saw(Fact::FenceRejected {
-            write: Fenced::Record,
-            key: self.key,
-        });
+        let acks = self.in_flight.take().map(|in_flight| in_flight.acks).unwrap_or_default();
+        self.shared.saw(Fact::FenceRejected { write: Fenced::Record, key: self.key });
         if let (Some(seat), false) = (&self.seat, acks.is_empty()) {
             seat.ack(acks, true);
         }
@@ -110,10 +96,7 @@ impl Lease {
     /// Pauses before a write is repeated: at most a third of a lease.
     pub(super) fn try_later(&mut self, tries: u32) {
         let cap = self.shared.settings.owner.lease / 3;
-        let policy = RetryPolicy {
-            base: Duration::from_millis(50),
-            cap,
-        };
+        let policy = RetryPolicy { base: Duration::from_millis(50), cap };
         let after = pause(policy, tries, self.shared.world.dice.unit());
         self.again = Some(Tick::after(&self.myself, after, || LeaseMsg::TryAgain));
     }
@@ -146,10 +129,7 @@ impl Lease {
     }
 
     fn renewal_refused(&mut self) {
-        self.shared.saw(Fact::FenceRejected {
-            write: Fenced::Renew,
-            key: self.key,
-        });
+        self.shared.saw(Fact::FenceRejected { write: Fenced::Renew, key: self.key });
         self.in_flight = None;
         match self.settlement {
             Some(_) => self.leave_to_other(),
