@@ -128,7 +128,7 @@ impl Siblings {
     fn may_start(&self, index: usize) -> bool {
         let before = &self.slots[..index];
         match self.strategy {
-            Strategy::OneForOne => self.slots[index].tried || before.iter().all(|slot| slot.tried),
+            Strategy::OneForOne => before.iter().all(|slot| slot.tried),
             Strategy::RestForOne => !self.is_ending() && before.iter().all(Slot::is_settled),
             Strategy::OneForAll => !self.is_ending() && !self.is_resting() && before.iter().all(Slot::is_settled),
         }

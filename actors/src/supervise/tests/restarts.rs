@@ -22,6 +22,7 @@ async fn an_address_reaches_the_successor_and_gives_back_what_comes_in_between()
         settle().await;
     }
     assert_eq!(state_of(&root, "a"), "restarting in 100 ms");
+    assert!(address.current().is_none(), "nobody keeps the dead actor");
     let (reply, _answer) = oneshot::channel();
     let Err(Unreachable(Do::Answer(_))) = address.cast(Do::Answer(reply)) else { panic!("the message is given back") };
     until(|| address.is_up()).await;
