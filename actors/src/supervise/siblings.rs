@@ -178,7 +178,11 @@ impl Siblings {
             return self.end(myself, index);
         }
         let slot = &mut self.slots[index];
-        match slot.judge(Instant::now(), self.budget, self.backoff, &mut self.shared) {
+        let next = slot.judge(Instant::now(), self.budget, self.backoff, &mut self.shared);
+        if next != Next::Over {
+            remember(&mut self.errors, slot);
+        }
+        match next {
             Next::Rest(pause) => {
                 slot.place.say(restarting(pause));
                 self.rest(myself, index, pause, Phase::Resting);
@@ -203,10 +207,6 @@ impl Siblings {
         }
         let (path, words) = (slot.place.path(), slot.last_exit.to_string());
         tracing::warn!(actor = path, exit = %words, "actor ended");
-        if self.errors.len() == ERRORS_TOLD {
-            self.errors.pop_front();
-        }
-        self.errors.push_back(format!("`{path}` {words}"));
         slot.place.row().set_last_error(words);
     }
 
@@ -296,6 +296,13 @@ async fn start_within(limit: Duration, started: impl Future<Output = Result<(), 
         Ok(result) => result,
         Err(_) => Err(Exit::Failed(format!("did not start within {}", in_words(limit)))),
     }
+}
+
+fn remember(errors: &mut VecDeque<String>, slot: &Slot) {
+    if errors.len() == ERRORS_TOLD {
+        errors.pop_front();
+    }
+    errors.push_back(format!("`{}` {}", slot.place.path(), slot.last_exit));
 }
 
 fn restarting(pause: Duration) -> String {

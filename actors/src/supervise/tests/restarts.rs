@@ -86,6 +86,15 @@ async fn a_spent_budget_stops_the_children_in_order_and_fails_upward() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_permanent_child_that_is_done_too_often_spends_the_budget_too() {
+    let address = Address::new();
+    let root = tree(SupervisorSpec::new(Strategy::OneForOne, vec![plain("a", &address)]).budget(0, S)).await;
+    address.cast(Do::Finish).unwrap();
+    let words = "restart budget spent: more than 0 in 1 s: `a` done";
+    assert_eq!(root.ended().await, Exit::Failed(words.into()));
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_nested_supervisors_spent_budget_restarts_it_with_fresh_rows() {
     let (a, b) = (Address::new(), Address::new());
     let group = SupervisorSpec::new(Strategy::OneForOne, vec![plain("a", &a), plain("b", &b)]).budget(0, S);
