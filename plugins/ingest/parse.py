@@ -36,6 +36,7 @@ _MAGIC = {
     b"\x7fELF": "a program",
 }
 
+_MARKS = ((codecs.BOM_UTF8, "utf-8-sig"), (codecs.BOM_UTF16_LE, "utf-16"), (codecs.BOM_UTF16_BE, "utf-16"))
 _HEADING = re.compile(r"(#{1,6})[ \t]+(.*?)[ \t]*#*\Z")
 _FENCE = re.compile(r"[ ]{0,3}(```+|~~~+)")
 _UNDERLINE = re.compile(r"[ ]{0,3}(=+|-+)[ \t]*\Z")
@@ -86,7 +87,7 @@ def _mismatch(document: Document, what: str) -> PermanentError:
 
 def _decode(document: Document) -> str:
     data = document.data
-    for mark, encoding in ((codecs.BOM_UTF8, "utf-8-sig"), (codecs.BOM_UTF16_LE, "utf-16"), (codecs.BOM_UTF16_BE, "utf-16")):
+    for mark, encoding in _MARKS:
         if data.startswith(mark):
             return data.decode(encoding, "replace")
     if b"\0" in data:
