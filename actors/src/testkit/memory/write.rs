@@ -32,7 +32,8 @@ impl State {
     pub fn renew(&mut self, owner: &Owner, key: LeaseKey) -> RenewAnswer {
         let until = self.now.plus(owner.lease);
         let row = self.tasks.get_mut(&key.task).filter(|row| row.is_held(key, owner.incarnation));
-        let Some((cancel_requested, held)) = row.and_then(|row| Some((row.standing.cancel_requested, row.held.as_mut()?)))
+        let Some((cancel_requested, held)) =
+            row.and_then(|row| Some((row.standing.cancel_requested, row.held.as_mut()?)))
         else {
             return RenewAnswer::Lost;
         };
