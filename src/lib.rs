@@ -1,0 +1,3 @@
+//! Windlass: an executor node for long tasks of AI products.
+
+pub mod gateway;
