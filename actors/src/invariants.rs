@@ -61,8 +61,7 @@ fn states_agree(facts: &TaskFacts, _: &Context) -> Option<String> {
 
 fn one_open_attempt(facts: &TaskFacts, _: &Context) -> Option<String> {
     let expected = i64::from(facts.status == Status::Running);
-    (facts.open_attempts != expected)
-        .then(|| format!("is {} with {} open attempts", facts.status, facts.open_attempts))
+    (facts.open_attempts != expected).then(|| format!("is {} with {} open attempts", facts.status, facts.open_attempts))
 }
 
 fn events_gapless(facts: &TaskFacts, _: &Context) -> Option<String> {

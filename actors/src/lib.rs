@@ -8,3 +8,7 @@ pub mod decide;
 pub mod domain;
 pub mod invariants;
 pub mod ports;
+pub mod supervise;
+#[cfg(any(test, feature = "testkit"))]
+pub mod testkit;
+pub mod tree;

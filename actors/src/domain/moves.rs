@@ -15,9 +15,7 @@ use std::time::Duration;
 
 use serde::Serialize;
 
-use super::{
-    Epoch, ErrorKind, Json, NodeId, Outcome, ReleaseReason, Status, TaskError, Timestamp, Verdict,
-};
+use super::{Epoch, ErrorKind, Json, NodeId, Outcome, ReleaseReason, Status, TaskError, Timestamp, Verdict};
 
 /// The tenth uncharged end in a row is charged, so that nothing loops for ever.
 pub const MAX_UNCHARGED: u32 = 10;
@@ -98,13 +96,19 @@ impl Standing {
 /// What may be asked of a task. Fences (epoch, owner, lease) are tested before, by whoever holds the row.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Command {
-    Claim { node: NodeId },
+    Claim {
+        node: NodeId,
+    },
     /// The owner's verdict.
     Settle(Verdict),
     /// The owner is gone. `backoff` is for the second loss and later ones.
-    Lose { backoff: Duration },
+    Lose {
+        backoff: Duration,
+    },
     /// Asked by a caller.
-    Cancel { reason: Option<String> },
+    Cancel {
+        reason: Option<String>,
+    },
     /// Fails what is queued past its deadline.
     Expire,
     Replay,
@@ -153,7 +157,15 @@ pub struct StateData {
 
 impl StateData {
     fn of(status: Status) -> Self {
-        StateData { status, attempt: None, node_id: None, reason: None, delay_ms: None, error: None, dead_lettered: None }
+        StateData {
+            status,
+            attempt: None,
+            node_id: None,
+            reason: None,
+            delay_ms: None,
+            error: None,
+            dead_lettered: None,
+        }
     }
 }
 
@@ -194,11 +206,8 @@ fn claim(task: &Standing, node: NodeId, now: Timestamp) -> Result<Move, Refusal>
             next.status = Status::Running;
             next.epoch = Epoch(task.epoch.0 + 1);
             next.attempt += 1;
-            let event = StateData {
-                attempt: Some(next.attempt),
-                node_id: Some(node),
-                ..StateData::of(Status::Running)
-            };
+            let event =
+                StateData { attempt: Some(next.attempt), node_id: Some(node), ..StateData::of(Status::Running) };
             Ok(Move { next, attempt_end: None, event: Some(event), error: None, result: None })
         }
         _ => Err(Refusal::NotQueued),
@@ -209,7 +218,9 @@ fn settle(task: &Standing, verdict: Verdict, now: Timestamp) -> Move {
     match verdict {
         Verdict::Complete { result } => complete(task, result),
         Verdict::Cancel => cancelled(task, Outcome::Cancelled, None),
-        Verdict::Fail { outcome, error, .. } | Verdict::DeadLetter { outcome, error, .. } | Verdict::RetryIn { outcome, error, .. }
+        Verdict::Fail { outcome, error, .. }
+        | Verdict::DeadLetter { outcome, error, .. }
+        | Verdict::RetryIn { outcome, error, .. }
             if task.cancel_requested =>
         {
             cancelled(task, outcome, Some(error))
@@ -219,7 +230,9 @@ fn settle(task: &Standing, verdict: Verdict, now: Timestamp) -> Move {
         Verdict::DeadLetter { outcome, error, kind } => {
             fail(&reported(task, outcome), outcome, error.of_kind(kind), true)
         }
-        Verdict::RetryIn { outcome, error, delay } => charge(&reported(task, outcome), outcome, error, "retry", delay, now),
+        Verdict::RetryIn { outcome, error, delay } => {
+            charge(&reported(task, outcome), outcome, error, "retry", delay, now)
+        }
         Verdict::Release { reason, delay, detail } => release(task, reason, delay, detail, now),
     }
 }
@@ -262,11 +275,8 @@ fn fail(task: &Standing, outcome: Outcome, error: TaskError, dead_letter: bool) 
     let mut next = task.clone();
     next.status = Status::Failed;
     next.dead_lettered = dead_letter;
-    let event = StateData {
-        error: Some(error.clone()),
-        dead_lettered: Some(dead_letter),
-        ..StateData::of(Status::Failed)
-    };
+    let event =
+        StateData { error: Some(error.clone()), dead_lettered: Some(dead_letter), ..StateData::of(Status::Failed) };
     let unkinded = TaskError { kind: None, ..error.clone() };
     Move {
         next,
@@ -302,7 +312,8 @@ fn release(task: &Standing, reason: ReleaseReason, delay: Duration, detail: Stri
         task.uncharged += 1;
         if task.uncharged >= MAX_UNCHARGED {
             task.uncharged = 0;
-            let error = error.unwrap_or_else(|| TaskError::new("RELEASED_TOO_OFTEN", "ended without its own fault ten times"));
+            let error =
+                error.unwrap_or_else(|| TaskError::new("RELEASED_TOO_OFTEN", "ended without its own fault ten times"));
             return charge(&task, Outcome::Released, error, reason.as_str(), delay, now);
         }
     }
@@ -356,7 +367,8 @@ fn requeue(task: &Standing, end: AttemptEnd, reason: &str, delay: Duration, now:
 }
 
 fn overdue(task: &Standing, end: Option<AttemptEnd>) -> Move {
-    let error = TaskError::new("DEADLINE_EXCEEDED", "its deadline passed before it could run").of_kind(ErrorKind::Deadline);
+    let error =
+        TaskError::new("DEADLINE_EXCEEDED", "its deadline passed before it could run").of_kind(ErrorKind::Deadline);
     Move { attempt_end: end, ..fail(task, Outcome::Failed, error, false) }
 }
 
@@ -475,7 +487,12 @@ mod tests {
     fn an_end_changes_only_by_replay() {
         for status in [Status::Succeeded, Status::Failed, Status::Cancelled] {
             let task = Standing { status, ..started(1) };
-            for command in [Command::Claim { node: NodeId("n".into()) }, retry(), Command::Cancel { reason: None }, Command::Expire] {
+            for command in [
+                Command::Claim { node: NodeId("n".into()) },
+                retry(),
+                Command::Cancel { reason: None },
+                Command::Expire,
+            ] {
                 assert!(apply(&task, command, NOW).is_err());
             }
             assert_eq!(apply(&task, Command::Replay, NOW).is_ok(), status == Status::Failed);

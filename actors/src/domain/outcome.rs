@@ -52,21 +52,40 @@ impl Outcome {
 /// What the executor knows when a run is over: the argument of `decide::verdict`.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Ending {
-    Succeeded { result: Json },
+    Succeeded {
+        result: Json,
+    },
     /// The run said so. `permanent` ends the task; else it is retried, after `retry_after` if given.
-    Failed { error: TaskError, permanent: bool, retry_after: Option<Duration> },
-    TimedOut { after: Duration },
+    Failed {
+        error: TaskError,
+        permanent: bool,
+        retry_after: Option<Duration>,
+    },
+    TimedOut {
+        after: Duration,
+    },
     DeadlinePassed,
     /// The run stopped because we asked it to.
-    Stopped { reason: EndReason },
+    Stopped {
+        reason: EndReason,
+    },
     /// The host died by itself; `alone` if this was its only run. The error keeps the reason (signal, exit status).
-    HostDied { error: TaskError, alone: bool },
+    HostDied {
+        error: TaskError,
+        alone: bool,
+    },
     /// The host was killed by us for the sake of another run.
     NeighbourKilled,
     /// The run never began.
-    NotStarted { reason: ReleaseReason, retry_after: Option<Duration> },
+    NotStarted {
+        reason: ReleaseReason,
+        retry_after: Option<Duration>,
+    },
     /// The actor that owned the run died.
-    ActorDied { began: bool, detail: String },
+    ActorDied {
+        began: bool,
+        detail: String,
+    },
 }
 
 /// Why we stopped a run.
@@ -139,12 +158,30 @@ impl ReleaseReason {
 /// `Complete`; a retry without attempts left is a dead letter.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Verdict {
-    Complete { result: Json },
+    Complete {
+        result: Json,
+    },
     /// Fails for good, not a dead letter (`permanent`, `deadline`).
-    Fail { outcome: Outcome, error: TaskError, kind: ErrorKind },
+    Fail {
+        outcome: Outcome,
+        error: TaskError,
+        kind: ErrorKind,
+    },
     Cancel,
-    RetryIn { outcome: Outcome, error: TaskError, delay: Duration },
+    RetryIn {
+        outcome: Outcome,
+        error: TaskError,
+        delay: Duration,
+    },
     /// Fails for good into the waiting room (`exhausted`, `poison`).
-    DeadLetter { outcome: Outcome, error: TaskError, kind: ErrorKind },
-    Release { reason: ReleaseReason, delay: Duration, detail: String },
+    DeadLetter {
+        outcome: Outcome,
+        error: TaskError,
+        kind: ErrorKind,
+    },
+    Release {
+        reason: ReleaseReason,
+        delay: Duration,
+        detail: String,
+    },
 }

@@ -83,11 +83,20 @@ pub struct Claimed {
 #[derive(Clone, PartialEq, Debug)]
 pub enum ClaimAnswer {
     Claimed(Box<Claimed>),
-    NotDue { due_in: Duration },
+    NotDue {
+        due_in: Duration,
+    },
     /// Its type is paused, at its limit, or the task is a suspect that was not asked for.
-    Limited { retry_after: Duration },
-    HeldBy { owner: NodeId, lease_left: Duration },
-    Finished { status: Status },
+    Limited {
+        retry_after: Duration,
+    },
+    HeldBy {
+        owner: NodeId,
+        lease_left: Duration,
+    },
+    Finished {
+        status: Status,
+    },
     Unknown,
 }
 
@@ -103,7 +112,9 @@ pub struct NextAnswer {
 
 #[derive(Clone, PartialEq, Debug)]
 pub enum RenewAnswer {
-    Held { cancel_requested: bool },
+    Held {
+        cancel_requested: bool,
+    },
     /// The row is locked just now: again within the period.
     Busy,
     Lost,
@@ -123,7 +134,9 @@ pub struct Record {
 
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum RecordAnswer {
-    Recorded { last_seq: i64 },
+    Recorded {
+        last_seq: i64,
+    },
     /// Only the lease ran out: renew, then repeat.
     Expired,
     /// The attempt is over, or somebody else's. Final.
@@ -146,9 +159,13 @@ pub struct Finish {
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum FinishAnswer {
     /// `status` is what the task is now: a cancel or spent attempts may have turned the verdict.
-    Done { status: Status },
+    Done {
+        status: Status,
+    },
     /// This very finish was committed before.
-    Already { status: Status },
+    Already {
+        status: Status,
+    },
     /// Only the lease ran out: renew, then repeat. A release never answers it.
     Expired,
     Fenced,
@@ -156,11 +173,18 @@ pub enum FinishAnswer {
 
 #[derive(Clone, PartialEq, Debug)]
 pub enum Created {
-    Created { id: TaskId },
+    Created {
+        id: TaskId,
+    },
     /// The same submission under the same idempotency key.
-    Same { id: TaskId, status: Status },
+    Same {
+        id: TaskId,
+        status: Status,
+    },
     /// Another submission under the same key.
-    Conflict { id: TaskId },
+    Conflict {
+        id: TaskId,
+    },
 }
 
 #[derive(Clone, PartialEq, Debug)]
@@ -287,4 +311,3 @@ impl fmt::Display for TakeCause {
         f.write_str(self.as_str())
     }
 }
-

@@ -4,8 +4,10 @@ pub mod clock;
 pub mod dice;
 pub mod intake;
 pub mod ledger;
+pub mod observer;
 pub mod records;
 pub mod registry;
+pub mod rules;
 pub mod runner;
 pub mod signals;
 
@@ -13,6 +15,7 @@ pub use clock::Clock;
 pub use dice::Dice;
 pub use intake::Intake;
 pub use ledger::Ledger;
+pub use observer::Observer;
 pub use records::Records;
 pub use registry::Registry;
 pub use runner::Runner;

@@ -39,11 +39,20 @@ pub struct RunRequest {
 #[derive(Clone, PartialEq, Debug)]
 pub enum HostCommand {
     Run(Box<RunRequest>),
-    Cancel { run: RunRef, reason: EndReason },
-    Ack { run: RunRef, reference: u64, fenced: bool },
+    Cancel {
+        run: RunRef,
+        reason: EndReason,
+    },
+    Ack {
+        run: RunRef,
+        reference: u64,
+        fenced: bool,
+    },
     /// Takes no more runs and exits once idle.
     Shutdown,
-    Ping { number: u64 },
+    Ping {
+        number: u64,
+    },
 }
 
 /// What a run says. Exactly one `Done` or `Failed` ends it, unless the host exits first.
@@ -69,15 +78,30 @@ pub enum RunFailure {
 #[derive(Clone, PartialEq, Debug)]
 pub enum HostEvent {
     /// All plugins are loaded and set up.
-    Ready { pid: Option<u32> },
+    Ready {
+        pid: Option<u32>,
+    },
     /// It can't start: the text says why. It exits next.
-    StartFailed { error: TaskError },
-    Run { run: RunRef, event: RunEvent },
+    StartFailed {
+        error: TaskError,
+    },
+    Run {
+        run: RunRef,
+        event: RunEvent,
+    },
     /// A line of output that belongs to no run.
-    Log { level: String, stream: String, text: String },
-    Pong { number: u64 },
+    Log {
+        level: String,
+        stream: String,
+        text: String,
+    },
+    Pong {
+        number: u64,
+    },
     /// It broke the protocol; it is being killed.
-    ProtocolBroken { detail: String },
+    ProtocolBroken {
+        detail: String,
+    },
     Exited(HostExit),
 }
 

@@ -1,0 +1,73 @@
+//! The orderly end (design, section 12): no attempt starts any more; what runs goes on for `drain_grace`, is then asked
+//! to stop and keeps its checkpoint, and is killed after the cancel's grace. Leases are renewed and cancels heard until
+//! the last attempt has ended.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio_util::sync::CancellationToken;
+
+use super::pools::PoolMsg;
+use super::upkeep::report;
+use super::wiring::Shared;
+use crate::domain::{EndReason, LeaseKey};
+
+/// How often what is still held is looked at.
+const LOOK: Duration = Duration::from_millis(20);
+
+/// How long ends may be written after the last run was killed.
+const WRITING: Duration = Duration::from_secs(5);
+
+/// What a drain did.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct DrainReport {
+    /// Attempts under way when it began.
+    pub held: usize,
+    /// Attempts that were cut short: released, not charged, their last checkpoint kept.
+    pub cut: Vec<LeaseKey>,
+    /// Attempts whose end could not be written; the next start takes them back.
+    pub left: Vec<LeaseKey>,
+}
+
+pub(super) async fn drain(shared: &Arc<Shared>, hurry: CancellationToken) -> DrainReport {
+    let held = shared.holdings.len();
+    tracing::info!(held, "draining");
+    shared.health.drain();
+    tell_pools(shared, || PoolMsg::Drain);
+    withdraw_types(shared).await;
+    let grace = tokio::time::sleep(shared.settings.drain_grace);
+    tokio::select! {
+        () = all_ended(shared) => {}
+        () = grace => {}
+        () = hurry.cancelled() => {}
+    }
+    let cut = shared.holdings.keys();
+    tell_pools(shared, || PoolMsg::StopAll(EndReason::Drain));
+    let settings = &shared.settings;
+    let killing = settings.cancel_grace + settings.neighbour_grace + WRITING;
+    // whoever is left then is killed with the tree, and taken back by the next start
+    let _ = tokio::time::timeout(killing, all_ended(shared)).await;
+    shared.give_up.cancel();
+    tell_pools(shared, || PoolMsg::GiveUp);
+    DrainReport { held, cut, left: shared.holdings.keys() }
+}
+
+fn tell_pools(shared: &Shared, message: impl Fn() -> PoolMsg) {
+    for pool in shared.pools.values() {
+        // a pool that is down starts draining: it reads the health
+        let _ = pool.cast(message());
+    }
+}
+
+async fn withdraw_types(shared: &Shared) {
+    if let Err(error) = shared.world.store.post(report(shared, Vec::new())).await {
+        tracing::warn!(%error, "the drain was not posted");
+    }
+}
+
+/// Nothing is held, nothing waits to be written, and no claim is under way.
+async fn all_ended(shared: &Shared) {
+    while !shared.holdings.is_empty() || !shared.queue.claims.is_empty() || !shared.queue.finishes.is_empty() {
+        tokio::time::sleep(LOOK).await;
+    }
+}

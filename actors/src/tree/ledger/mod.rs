@@ -1,0 +1,130 @@
+//! The ledger: the node's way to write.
+//!
+//! ```text
+//! ledger            permanent, under the node
+//! ├─ lane: claims      each takes what waits, commits it in one call, answers, and takes again:
+//! ├─ lane: records     an idle node pays no delay, a busy one shares commits
+//! ├─ lane: finishes
+//! └─ lane: renewals    single ones, of a lease that ran out before its write
+//! ```
+//!
+//! It owns the tasks that serve the lanes, and receives their ends. It promises that a call is answered once, whatever
+//! happens to the actor meanwhile: the lanes belong to the node ([`LedgerQueue`]).
+
+mod lane;
+
+use std::sync::Arc;
+
+use futures_util::future::BoxFuture;
+
+pub use lane::Lane;
+
+use super::wiring::Shared;
+use crate::domain::LeaseKey;
+use crate::ports::ledger::{
+    Answers, ClaimNext, Finish, FinishAnswer, LedgerError, NextAnswer, Record, RecordAnswer, RenewAnswer,
+};
+use crate::supervise::{Actor, ActorProcessingErr, ActorRef, OwnedTask, Place, TaskPanicked};
+
+/// Calls that share a commit at most.
+const BATCH: usize = 256;
+
+/// The calls that wait for the ledger.
+#[derive(Default)]
+pub struct LedgerQueue {
+    pub claims: Arc<Lane<ClaimNext, NextAnswer>>,
+    pub records: Arc<Lane<Record, RecordAnswer>>,
+    pub finishes: Arc<Lane<Finish, FinishAnswer>>,
+    pub renewals: Arc<Lane<LeaseKey, RenewAnswer>>,
+}
+
+pub enum LedgerMsg {
+    /// A lane's task panicked: the others are given up with it, and all begin anew.
+    LaneEnded(&'static str, TaskPanicked),
+}
+
+pub struct LedgerActor;
+
+pub struct LedgerArgs {
+    pub shared: Arc<Shared>,
+    pub place: Place,
+}
+
+impl Actor for LedgerActor {
+    type Msg = LedgerMsg;
+    type State = Vec<OwnedTask>;
+    type Arguments = LedgerArgs;
+
+    async fn pre_start(
+        &self,
+        myself: ActorRef<LedgerMsg>,
+        args: LedgerArgs,
+    ) -> Result<Self::State, ActorProcessingErr> {
+        args.place.state("serving");
+        Ok(lanes(&myself, &args.shared))
+    }
+
+    async fn handle(
+        &self,
+        _: ActorRef<LedgerMsg>,
+        message: LedgerMsg,
+        _: &mut Self::State,
+    ) -> Result<(), ActorProcessingErr> {
+        match message {
+            LedgerMsg::LaneEnded(lane, panic) => Err(format!("lane `{lane}` {panic}").into()),
+        }
+    }
+}
+
+fn lanes(myself: &ActorRef<LedgerMsg>, shared: &Arc<Shared>) -> Vec<OwnedTask> {
+    let queue = &shared.queue;
+    vec![
+        serve(myself, "claims", shared, &queue.claims, |shared, batch| {
+            Box::pin(async move { shared.world.store.claim_next(&shared.settings.owner, batch).await })
+        }),
+        serve(myself, "records", shared, &queue.records, |shared, batch| {
+            Box::pin(async move { shared.world.store.record(&shared.settings.owner, batch).await })
+        }),
+        serve(myself, "finishes", shared, &queue.finishes, |shared, batch| {
+            Box::pin(async move { shared.world.store.finish(&shared.settings.owner, batch).await })
+        }),
+        serve(myself, "renewals", shared, &queue.renewals, |shared, batch| {
+            Box::pin(async move { shared.world.store.renew(&shared.settings.owner, batch).await })
+        }),
+    ]
+}
+
+type Write<Q, A> = fn(Arc<Shared>, Vec<Q>) -> BoxFuture<'static, Answers<A>>;
+
+fn serve<Q, A>(
+    myself: &ActorRef<LedgerMsg>,
+    name: &'static str,
+    shared: &Arc<Shared>,
+    lane: &Arc<Lane<Q, A>>,
+    write: Write<Q, A>,
+) -> OwnedTask
+where
+    Q: Clone + Send + 'static,
+    A: Send + 'static,
+{
+    let (shared, lane) = (Arc::clone(shared), Arc::clone(lane));
+    let work = async move {
+        loop {
+            let batch = lane.take(BATCH).await;
+            let answers = write(Arc::clone(&shared), batch).await;
+            note(&shared, &answers);
+            lane.answer(answers);
+        }
+    };
+    OwnedTask::spawn(myself, work, move |ended: Result<(), TaskPanicked>| {
+        LedgerMsg::LaneEnded(name, ended.err().unwrap_or_else(|| TaskPanicked("ended".to_owned())))
+    })
+}
+
+fn note<A>(shared: &Shared, answers: &Answers<A>) {
+    match answers {
+        Ok(_) => shared.health.store(None),
+        Err(error @ LedgerError::Unavailable(_)) => shared.health.store(Some(error.to_string())),
+        Err(LedgerError::Refused(_)) => {}
+    }
+}

@@ -1,0 +1,3 @@
+//! Adapters: each implements ports of the executor for one piece of the world.
+
+pub mod sqlite;

@@ -1,0 +1,4 @@
+-- ?1 ids of tasks just claimed  ?2 whether they count towards starts_per_minute
+INSERT INTO task_attempt (task_id, epoch, task_type, life, node_id, started_at, rated)
+SELECT task.id, epoch, task_type, life, node_id, started_at, ?2
+FROM json_each(?1) AS wanted CROSS JOIN task ON task.id = wanted.value

@@ -1,0 +1,138 @@
+//! The one writer: takes whatever calls wait, runs them in one transaction, commits, then answers each.
+//!
+//! ```text
+//! calls ──queue──▶ [ BEGIN IMMEDIATE · run each · COMMIT ] ──▶ signals, answers
+//!                        │ a statement fails
+//!                        └─ ROLLBACK, each call alone; a call that fails alone, each of its items alone
+//! ```
+//!
+//! The commit's own time makes the next batch. When the file is away its connection is opened anew for the next one.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use sqlx::{Executor, SqliteConnection};
+use tokio::sync::{broadcast, mpsc};
+use tokio::time::{Instant, timeout};
+use windlass_actors::domain::Timestamp;
+use windlass_actors::ports::signals::Signal;
+
+use super::checkpoint::Checkpoint;
+use super::connect;
+use super::fault::Fault;
+use super::options::Options;
+use super::verb::{Job, Tx};
+
+/// Calls that share a commit.
+const BATCH: usize = 64;
+/// Without calls for so long, the writer looks after the -wal.
+const IDLE: Duration = Duration::from_millis(500);
+/// SQLite's clock, in milliseconds.
+pub(super) const CLOCK: &str = "SELECT CAST(ROUND(unixepoch('subsec') * 1000) AS INTEGER)";
+
+pub(super) struct Writer {
+    pub path: PathBuf,
+    pub options: Options,
+    pub signals: broadcast::Sender<Signal>,
+    pub conn: Option<SqliteConnection>,
+}
+
+impl Writer {
+    /// Serves until the last handle to the store is gone.
+    pub async fn serve(mut self, mut calls: mpsc::Receiver<Box<dyn Job>>) {
+        let mut checkpoint = Checkpoint::new(&self.path);
+        let mut batch = Vec::with_capacity(BATCH);
+        loop {
+            match timeout(IDLE, calls.recv_many(&mut batch, BATCH)).await {
+                Ok(0) => break,
+                Ok(_) => {
+                    self.batch(&mut batch).await;
+                    checkpoint.after_commit(self.conn.as_mut()).await;
+                }
+                Err(_) => checkpoint.idle(self.conn.as_mut()).await,
+            }
+        }
+    }
+
+    async fn batch(&mut self, batch: &mut Vec<Box<dyn Job>>) {
+        match self.together(batch).await {
+            Ok(()) => batch.drain(..).for_each(|mut job| job.commit()),
+            Err(Fault::Bad(_)) => {
+                for mut job in batch.drain(..) {
+                    self.alone(&mut job).await;
+                }
+            }
+            Err(fault) => batch.drain(..).for_each(|mut job| job.fail(fault.clone())),
+        }
+    }
+
+    async fn alone(&mut self, job: &mut Box<dyn Job>) {
+        let Err(fault) = self.together(std::slice::from_mut(job)).await else {
+            return job.commit();
+        };
+        let mut parts = job.split();
+        if parts.len() < 2 || !matches!(fault, Fault::Bad(_)) {
+            return job.fail(fault);
+        }
+        let mut worst = None;
+        for part in &mut parts {
+            worst = self.together(std::slice::from_mut(part)).await.err().or(worst);
+        }
+        match worst {
+            Some(fault) => job.fail(fault),
+            None => {
+                job.join(parts);
+                job.commit();
+            }
+        }
+    }
+
+    /// One transaction, all or nothing. Waits for the lock; reopens the connection where that may help.
+    async fn together(&mut self, jobs: &mut [Box<dyn Job>]) -> Result<(), Fault> {
+        let until = Instant::now() + self.options.busy_for;
+        loop {
+            match self.attempt(jobs).await {
+                Err(Fault::Busy) if Instant::now() < until => {}
+                Err(Fault::Away(why)) => {
+                    tracing::warn!(%why, "the store is away");
+                    self.conn = None;
+                    return Err(Fault::Away(why));
+                }
+                done => return done,
+            }
+        }
+    }
+
+    async fn attempt(&mut self, jobs: &mut [Box<dyn Job>]) -> Result<(), Fault> {
+        let conn = match &mut self.conn {
+            Some(conn) => conn,
+            none => none.insert(connect::writer(&self.path, &self.options).await?),
+        };
+        conn.execute("BEGIN IMMEDIATE").await?;
+        match run(conn, &self.options, jobs).await {
+            Ok(signals) => {
+                // nobody listening is no fault
+                signals.into_iter().for_each(|signal| drop(self.signals.send(signal)));
+                Ok(())
+            }
+            Err(fault) => {
+                // SQLite may have rolled back by itself; any other failure needs a new connection
+                if conn.execute("ROLLBACK").await.is_err() {
+                    self.conn = None;
+                }
+                Err(fault)
+            }
+        }
+    }
+}
+
+async fn run(conn: &mut SqliteConnection, options: &Options, jobs: &mut [Box<dyn Job>]) -> Result<Vec<Signal>, Fault> {
+    let now = sqlx::query_scalar(CLOCK).fetch_one(&mut *conn).await.map(Timestamp)?;
+    let mut tx = Tx { conn, now, sizes: options.sizes, signals: Vec::new() };
+    for job in jobs {
+        job.run(&mut tx).await?;
+    }
+    let signals = tx.signals;
+    conn.execute("COMMIT").await?;
+    Ok(signals)
+}

@@ -1,0 +1,4 @@
+import time
+
+print("about to hang")
+time.sleep(3600)
