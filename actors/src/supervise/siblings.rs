@@ -128,7 +128,7 @@ impl Siblings {
     fn may_start(&self, index: usize) -> bool {
         let before = &self.slots[..index];
         match self.strategy {
-            Strategy::OneForOne => self.slots[index].tried || before.iter().all(|slot| slot.tried),
+            Strategy::OneForOne => before.iter().all(|slot| slot.tried),
             Strategy::RestForOne => !self.is_ending() && before.iter().all(Slot::is_settled),
             Strategy::OneForAll => !self.is_ending() && !self.is_resting() && before.iter().all(Slot::is_settled),
         }
@@ -178,7 +178,11 @@ impl Siblings {
             return self.end(myself, index);
         }
         let slot = &mut self.slots[index];
-        match slot.judge(Instant::now(), self.budget, self.backoff, &mut self.shared) {
+        let next = slot.judge(Instant::now(), self.budget, self.backoff, &mut self.shared);
+        if next != Next::Over {
+            remember(&mut self.errors, slot);
+        }
+        match next {
             Next::Rest(pause) => {
                 slot.place.say(restarting(pause));
                 self.rest(myself, index, pause, Phase::Resting);
@@ -203,10 +207,6 @@ impl Siblings {
         }
         let (path, words) = (slot.place.path(), slot.last_exit.to_string());
         tracing::warn!(actor = path, exit = %words, "actor ended");
-        if self.errors.len() == ERRORS_TOLD {
-            self.errors.pop_front();
-        }
-        self.errors.push_back(format!("`{path}` {words}"));
         slot.place.row().set_last_error(words);
     }
 
@@ -296,6 +296,13 @@ async fn start_within(limit: Duration, started: impl Future<Output = Result<(), 
         Ok(result) => result,
         Err(_) => Err(Exit::Failed(format!("did not start within {}", in_words(limit)))),
     }
+}
+
+fn remember(errors: &mut VecDeque<String>, slot: &Slot) {
+    if errors.len() == ERRORS_TOLD {
+        errors.pop_front();
+    }
+    errors.push_back(format!("`{}` {}", slot.place.path(), slot.last_exit));
 }
 
 fn restarting(pause: Duration) -> String {

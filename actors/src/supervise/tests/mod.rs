@@ -1,6 +1,7 @@
 //! Each quirk of ractor that this room hides, shown not to come through. Time is tokio's paused clock.
 
 mod exits;
+mod lives;
 mod nursery;
 mod places;
 mod restarts;

@@ -2,7 +2,10 @@ use tokio::sync::mpsc;
 
 use super::*;
 
-pub type Ending = Ended<&'static str>;
+pub type Ending = Ended<String>;
+
+/// A child as one that takes [`Do`], and as one that takes `()`.
+type Found = (Option<ActorRef<Do>>, Option<ActorRef<()>>);
 
 /// A parent with a nursery, driven from outside.
 pub struct Parent {
@@ -15,6 +18,8 @@ pub enum Ask {
     Spawn(&'static str, Probe, oneshot::Sender<Result<ActorRef<Do>, NotSpawned>>),
     SpawnMany(u32, oneshot::Sender<()>),
     Stop(&'static str),
+    Kill(&'static str),
+    Find(&'static str, oneshot::Sender<Found>),
     Panic,
     Count(oneshot::Sender<usize>),
 }
@@ -26,32 +31,38 @@ struct Pool {
 
 impl Actor for Pool {
     type Msg = Ask;
-    type State = (Nursery<&'static str>, Nursery<u32>);
+    type State = Nursery<String>;
     type Arguments = ();
 
     async fn pre_start(&self, _: ActorRef<Ask>, (): ()) -> Result<Self::State, ActorProcessingErr> {
-        Ok(Default::default())
+        Ok(Nursery::new())
     }
 
-    async fn handle(&self, myself: ActorRef<Ask>, ask: Ask, state: &mut Self::State) -> Result<(), ActorProcessingErr> {
-        let (named, numbered) = state;
+    async fn handle(
+        &self,
+        myself: ActorRef<Ask>,
+        ask: Ask,
+        nursery: &mut Self::State,
+    ) -> Result<(), ActorProcessingErr> {
         match ask {
             Ask::Spawn(key, probe, reply) => {
-                let spawned = named.spawn(myself.get_cell(), key, self.place.child(key), probe, ()).await;
+                let spawned = nursery.spawn(myself.get_cell(), key.to_owned(), self.place.child(key), probe, ()).await;
                 drop(reply.send(spawned));
             }
             Ask::SpawnMany(count, reply) => {
-                for key in 0..count {
-                    let place = self.place.child(&format!("lease/{key}"));
-                    let probe = Probe::new("lease", &Log::default());
-                    let lease = numbered.spawn(myself.get_cell(), key, place, probe, ()).await?;
+                for number in 0..count {
+                    let key = format!("lease/{number}");
+                    let (place, probe) = (self.place.child(&key), Probe::new("lease", &Log::default()));
+                    let lease = nursery.spawn(myself.get_cell(), key, place, probe, ()).await?;
                     lease.cast(Do::Finish)?;
                 }
                 let _ = reply.send(());
             }
-            Ask::Stop(key) => drop(named.stop(&key)),
+            Ask::Stop(key) => drop(nursery.stop(&key.to_owned())),
+            Ask::Kill(key) => assert!(nursery.kill(&key.to_owned())),
+            Ask::Find(key, reply) => drop(reply.send((nursery.get(&key.to_owned()), nursery.get(&key.to_owned())))),
             Ask::Panic => panic!("pool"),
-            Ask::Count(reply) => drop(reply.send(named.len() + numbered.len())),
+            Ask::Count(reply) => drop(reply.send(nursery.len())),
         }
         Ok(())
     }
@@ -60,23 +71,16 @@ impl Actor for Pool {
         &self,
         _: ActorRef<Ask>,
         event: SupervisionEvent,
-        (named, numbered): &mut Self::State,
+        nursery: &mut Self::State,
     ) -> Result<(), ActorProcessingErr> {
-        let event = match event {
-            SupervisionEvent::ActorTerminated(who, _, reason) if named.is_empty() => {
-                numbered.on_event(SupervisionEvent::ActorTerminated(who, None, reason));
-                return Ok(());
-            }
-            event => event,
-        };
-        if let Some(ended) = named.on_event(event) {
+        if let Some(ended) = nursery.on_event(event) {
             drop(self.ends.send(ended));
         }
         Ok(())
     }
 
-    async fn post_stop(&self, _: ActorRef<Ask>, (named, _): &mut Self::State) -> Result<(), ActorProcessingErr> {
-        for key in named.stop_all(S).await {
+    async fn post_stop(&self, _: ActorRef<Ask>, nursery: &mut Self::State) -> Result<(), ActorProcessingErr> {
+        for key in nursery.stop_all(S).await {
             drop(self.ends.send(Ended { key, exit: Exit::Killed }));
         }
         Ok(())
@@ -123,7 +127,7 @@ async fn a_childs_end_ends_neither_its_parent_nor_its_siblings() {
     let first = parent.spawn("first", Probe::new("first", &Log::default())).await;
     let second = parent.spawn("second", Probe::new("second", &Log::default())).await;
     first.cast(Do::Finish).unwrap();
-    assert_eq!(parent.next_end().await, Ended { key: "first", exit: Exit::Done });
+    assert_eq!(parent.next_end().await, Ended { key: "first".to_owned(), exit: Exit::Done });
     second.cast(Do::Panic).unwrap();
     assert_eq!(parent.next_end().await.key, "second");
     assert_eq!(parent.count().await, 0);
@@ -189,4 +193,18 @@ async fn a_parent_that_panics_takes_its_children_along_and_comes_back_without_th
     assert_eq!(paths(&parent.root), ["node", "pool"]);
     assert_eq!(parent.count().await, 0);
     parent.spawn("c", Probe::new("c", &Log::default())).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_child_is_found_by_key_and_the_type_of_its_messages_until_it_is_killed() {
+    let mut parent = Parent::start().await;
+    let child = parent.spawn("c", Probe::new("c", &Log::default())).await;
+    let (reply, answer) = oneshot::channel();
+    parent.address.cast(Ask::Find("c", reply)).unwrap();
+    assert_eq!(answer.await.unwrap(), (Some(child), None));
+    parent.address.cast(Ask::Kill("c")).unwrap();
+    assert_eq!(parent.next_end().await, Ended { key: "c".to_owned(), exit: Exit::Killed });
+    let (reply, answer) = oneshot::channel();
+    parent.address.cast(Ask::Find("c", reply)).unwrap();
+    assert_eq!(answer.await.unwrap(), (None, None));
 }

@@ -96,6 +96,35 @@ async fn a_tick_does_not_burst_after_a_stall_and_ends_with_its_owner() {
     assert!(log.take().is_empty());
 }
 
+/// Arms a tick and arms it anew.
+struct Rearmed(Log);
+
+impl Actor for Rearmed {
+    type Msg = &'static str;
+    type State = Tick;
+    type Arguments = ();
+
+    async fn pre_start(&self, myself: ActorRef<Self::Msg>, (): ()) -> Result<Tick, ActorProcessingErr> {
+        drop(Tick::after(&myself, S, || "first"));
+        Ok(Tick::after(&myself, S, || "second"))
+    }
+
+    async fn handle(&self, _: ActorRef<Self::Msg>, words: Self::Msg, _: &mut Tick) -> Result<(), ActorProcessingErr> {
+        self.0.add(words.to_owned());
+        Ok(())
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_tick_that_is_armed_anew_comes_once() {
+    let log = Log::default();
+    let shared = log.clone();
+    let make = move |_| (Rearmed(shared.clone()), ());
+    let _root = one_for_one(vec![Child::actor("a", Restart::Permanent, Address::new(), make)]).await;
+    tokio::time::sleep(5 * S).await;
+    assert_eq!(log.take(), ["second"]);
+}
+
 /// Owns a task, and logs what it hears of it.
 struct Owner(Log, fn() -> u32);
 

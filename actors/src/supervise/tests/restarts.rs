@@ -22,6 +22,7 @@ async fn an_address_reaches_the_successor_and_gives_back_what_comes_in_between()
         settle().await;
     }
     assert_eq!(state_of(&root, "a"), "restarting in 100 ms");
+    assert!(address.current().is_none(), "nobody keeps the dead actor");
     let (reply, _answer) = oneshot::channel();
     let Err(Unreachable(Do::Answer(_))) = address.cast(Do::Answer(reply)) else { panic!("the message is given back") };
     until(|| address.is_up()).await;
@@ -82,6 +83,15 @@ async fn a_spent_budget_stops_the_children_in_order_and_fails_upward() {
     assert_eq!(exit, Exit::Failed(words.into()));
     assert_eq!(log.take(), ["a started", "a stopped"]);
     until(|| root.roster().is_empty()).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_permanent_child_that_is_done_too_often_spends_the_budget_too() {
+    let address = Address::new();
+    let root = tree(SupervisorSpec::new(Strategy::OneForOne, vec![plain("a", &address)]).budget(0, S)).await;
+    address.cast(Do::Finish).unwrap();
+    let words = "restart budget spent: more than 0 in 1 s: `a` done";
+    assert_eq!(root.ended().await, Exit::Failed(words.into()));
 }
 
 #[tokio::test(start_paused = true)]

@@ -74,3 +74,20 @@ async fn a_temporary_sibling_that_is_ended_by_the_strategy_does_not_come_back() 
     until(|| a.is_up()).await;
     assert_eq!(paths(&root), ["node", "a"]);
 }
+
+#[tokio::test(start_paused = true)]
+async fn one_for_all_starts_nobody_before_the_culprits_pause_is_over() {
+    let (log, a, b) = (Log::default(), Address::new(), Address::new());
+    let child = |name, address| Probe::new(name, &log).child(Restart::Permanent, address);
+    let spec = SupervisorSpec::new(Strategy::OneForAll, vec![child("a", &a), child("b", &b)]).backoff(S, S);
+    let root = tree(spec).await;
+    b.cast(Do::Panic).unwrap();
+    settle().await;
+    until(|| state_of(&root, "node") == "running").await;
+    log.take();
+    b.cast(Do::Panic).unwrap();
+    tokio::time::sleep(S / 2).await;
+    assert_eq!(log.take(), ["a stopped"]);
+    tokio::time::sleep(S).await;
+    assert_eq!(log.take(), ["a started", "b started"]);
+}

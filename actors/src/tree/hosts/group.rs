@@ -82,6 +82,7 @@ struct HostRow {
     solo: bool,
     busy: BTreeMap<TypeName, u32>,
     gone: Option<CancellationToken>,
+    memory: u64,
 }
 
 pub struct Group {
@@ -118,6 +119,7 @@ impl Actor for GroupActor {
             GroupMsg::LeaveLine(key) => group.leave_line(key),
             GroupMsg::HostLaunched { number, gone } => group.launched(number, gone),
             GroupMsg::HostReady { number, pid } => group.ready(number, pid),
+            GroupMsg::HostWeighed { number, memory } => group.weighed(number, memory),
             GroupMsg::HostClosed { number } => group.closed(number).await,
             GroupMsg::HostEnded(report) => group.ended(report).await,
             GroupMsg::RunEnded { number, task_type } => group.run_ended(number, &task_type),
@@ -202,7 +204,7 @@ impl Group {
         let spawned = self.nursery.spawn(self.myself.get_cell(), number, place, HostActor, args).await;
         match spawned {
             Ok(_) => {
-                let row = HostRow { open: false, closed: false, reserved, solo, busy: BTreeMap::new(), gone: None };
+                let row = HostRow { open: false, closed: false, reserved, solo, busy: BTreeMap::new(), gone: None, memory: 0 };
                 self.hosts.insert(number, row);
                 true
             }
@@ -230,6 +232,7 @@ impl Group {
     async fn seat(&mut self, ask: SeatAsk) {
         if ask.is_solo() {
             self.start_host(Some(ask)).await;
+            self.count();
             return;
         }
         if let Some(ask) = self.try_seat(ask) {
@@ -403,11 +406,29 @@ impl Group {
         self.fill().await;
     }
 
+    fn weighed(&mut self, number: u32, memory: u64) {
+        if let Some(row) = self.hosts.get_mut(&number) {
+            row.memory = memory;
+        }
+        self.count();
+    }
+
+    /// Tells metrics what is alive.
+    fn count(&self) {
+        let memory = self.hosts.values().map(|row| row.memory).sum();
+        let (group, ready, alive) = (self.args.name.clone(), self.open(), self.hosts.len());
+        self.args.shared.saw(Fact::Hosts { group, ready, alive, memory });
+    }
+
+    fn open(&self) -> u32 {
+        let open = self.hosts.values().filter(|row| row.open && !row.closed && !row.solo).count();
+        u32::try_from(open).unwrap_or(u32::MAX)
+    }
+
     /// Pools claim no more than there are seats for.
     fn tell_seats(&self) {
-        let open = self.hosts.values().filter(|row| row.open && !row.closed && !row.solo).count();
-        let open = u32::try_from(open).unwrap_or(u32::MAX);
-        self.args.shared.saw(Fact::Hosts { group: self.args.name.clone(), ready: open });
+        let open = self.open();
+        self.count();
         for t in &self.types {
             tell_pool(&self.args.shared, t, open.saturating_mul(t.worker_threads));
         }
@@ -417,6 +438,8 @@ impl Group {
 /// A group that dies takes its hosts along: nobody claims for them until the next one has some.
 impl Drop for Group {
     fn drop(&mut self) {
+        let group = self.args.name.clone();
+        self.args.shared.saw(Fact::Hosts { group, ready: 0, alive: 0, memory: 0 });
         for t in &self.types {
             tell_pool(&self.args.shared, t, 0);
         }

@@ -22,6 +22,9 @@ use crate::ports::runner::{ExitCause, Host, HostCommand, HostEvent, HostExit, Ho
 use crate::supervise::{Actor, ActorProcessingErr, ActorRef, Place, Tick};
 use crate::tree::wiring::Shared;
 
+/// Between two looks at a host's memory.
+const WEIGHING: Duration = Duration::from_secs(5);
+
 /// How long a host may take to leave once it is idle and asked to.
 const CLOSING: Duration = Duration::from_secs(2);
 
@@ -49,6 +52,8 @@ pub enum HostMsg {
     StartTimeOver,
     NeighboursTimeOver,
     ClosingTimeOver,
+    /// Time to look at its memory.
+    Weigh,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -85,6 +90,7 @@ pub struct HostState {
     ready_at: Option<Duration>,
     start_error: Option<TaskError>,
     timers: Vec<Tick>,
+    weighing: Option<Tick>,
 }
 
 impl Actor for HostActor {
@@ -116,6 +122,7 @@ impl Actor for HostActor {
             HostMsg::Abandon { run } => host.abandon(run),
             HostMsg::StartTimeOver => host.start_time_over(),
             HostMsg::NeighboursTimeOver | HostMsg::ClosingTimeOver => host.kill(),
+            HostMsg::Weigh => host.weigh(),
         }
         Ok(())
     }
@@ -152,6 +159,7 @@ impl HostState {
             ready_at: None,
             start_error: None,
             timers: Vec::new(),
+            weighing: None,
         }
     }
 
@@ -172,6 +180,12 @@ impl HostState {
 
     fn after(&mut self, time: Duration, message: HostMsg) {
         self.timers.push(Tick::after(&self.myself, time, || message));
+    }
+
+    fn weigh(&mut self) {
+        let memory = self.handle.as_ref().and_then(|handle| handle.memory()).unwrap_or(0);
+        self.tell_group(GroupMsg::HostWeighed { number: self.args.number, memory });
+        self.weighing = Some(Tick::after(&self.myself, WEIGHING, || HostMsg::Weigh));
     }
 
     fn send(&self, command: HostCommand) {
@@ -217,6 +231,7 @@ impl HostState {
         self.args.place.detail("pid", pid.into());
         self.args.shared.saw(Fact::HostStarted { group: self.args.spec.group.clone(), pid });
         self.tell_group(GroupMsg::HostReady { number: self.args.number, pid });
+        self.weigh();
     }
 
     fn tell_group(&self, message: GroupMsg) {

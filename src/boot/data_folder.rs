@@ -1,0 +1,92 @@
+//! The data folder: one process at a time, and proof that the one before is dead.
+//!
+//! Its file `lock` holds a uuid that names the folder for good. The lock on it ends with the process, however that ends,
+//! and is never inherited (close-on-exec). Who gets it knows that whoever wrote that uuid into the database is gone.
+
+use std::fs::{File, OpenOptions};
+use std::io::{Read, Seek, Write};
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{FlockOperation, flock};
+use uuid::Uuid;
+
+/// The folder, ours until dropped.
+#[derive(Debug)]
+pub struct DataFolder {
+    path: PathBuf,
+    uuid: Uuid,
+    _lock: File,
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum FolderError {
+    #[error("the data folder `{}` cannot be used: {error}; allowed is a folder on a local disk that can be written (`node.data`, `--data`)", path.display())]
+    Unusable { path: PathBuf, error: std::io::Error },
+    #[error("the data folder `{}` is in use by another windlass process; allowed is one at a time: stop it, or give this one a folder of its own (`--data`)", path.display())]
+    InUse { path: PathBuf },
+    #[error("`{}` does not hold a uuid: it is not ours, or was damaged; remove it if no windlass uses the folder", path.display())]
+    Damaged { path: PathBuf },
+}
+
+impl DataFolder {
+    /// Makes the folder where there is none, and locks it.
+    pub fn claim(path: &Path) -> Result<Self, FolderError> {
+        let unusable = |error| FolderError::Unusable { path: path.to_owned(), error };
+        std::fs::create_dir_all(path).map_err(unusable)?;
+        let path = path.canonicalize().map_err(unusable)?;
+        let file = path.join("lock");
+        let mut lock = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(&file).map_err(unusable)?;
+        match flock(&lock, FlockOperation::NonBlockingLockExclusive) {
+            Ok(()) => {}
+            Err(rustix::io::Errno::WOULDBLOCK) => return Err(FolderError::InUse { path }),
+            Err(error) => return Err(unusable(error.into())),
+        }
+        let uuid = identity(&mut lock).map_err(unusable)?.ok_or(FolderError::Damaged { path: file })?;
+        Ok(DataFolder { path, uuid, _lock: lock })
+    }
+
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    pub fn uuid(&self) -> Uuid {
+        self.uuid
+    }
+}
+
+/// Reads the uuid; writes a new one into an empty file. None if something else is there.
+fn identity(lock: &mut File) -> std::io::Result<Option<Uuid>> {
+    let mut text = String::new();
+    lock.read_to_string(&mut text)?;
+    if !text.trim().is_empty() {
+        return Ok(Uuid::parse_str(text.trim()).ok());
+    }
+    let uuid = Uuid::new_v4();
+    lock.rewind()?;
+    writeln!(lock, "{uuid}")?;
+    lock.sync_all()?;
+    Ok(Some(uuid))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_process_at_a_time_and_the_same_name_for_good() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("deep/data");
+        let first = DataFolder::claim(&path).unwrap();
+        assert!(matches!(DataFolder::claim(&path), Err(FolderError::InUse { .. })));
+        let uuid = first.uuid();
+        drop(first);
+        assert_eq!(DataFolder::claim(&path).unwrap().uuid(), uuid);
+    }
+
+    #[test]
+    fn a_lock_file_that_is_not_ours_is_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::write(folder.path().join("lock"), "pid 1\n").unwrap();
+        assert!(matches!(DataFolder::claim(folder.path()), Err(FolderError::Damaged { .. })));
+    }
+}

@@ -1,0 +1,221 @@
+//! A node on a store in a folder of its own.
+
+use std::sync::Arc;
+use std::sync::Mutex;
+use std::time::Duration;
+
+use tokio::sync::watch;
+use uuid::Uuid;
+use windlass::adapters::sqlite::{Options, SqliteStore};
+use windlass_actors::decide::retry::RetryPolicy;
+use windlass_actors::domain::{
+    Incarnation, Json, Kind, NewTask, NodeId, Owner, Status, Task, TaskId, TaskType, TypeName,
+};
+use windlass_actors::ports::clock::TokioClock;
+use windlass_actors::ports::ledger::Created;
+use windlass_actors::ports::observer::{Fact, Observer};
+use windlass_actors::ports::{Dice, SharedStore};
+use windlass_actors::testkit::ScriptedRunner;
+use windlass_actors::tree::{Node, Settings, TableQueue, World};
+
+/// Nothing here may take longer.
+pub const PATIENCE: Duration = Duration::from_secs(20);
+
+pub struct RealDice;
+
+impl Dice for RealDice {
+    fn unit(&self) -> f64 {
+        0.5
+    }
+
+    fn token(&self) -> Uuid {
+        Uuid::now_v7()
+    }
+}
+
+/// Keeps every fact, and wakes who waits for one.
+pub struct Facts {
+    seen: Mutex<Vec<Fact>>,
+    bell: watch::Sender<usize>,
+}
+
+impl Default for Facts {
+    fn default() -> Self {
+        Facts { seen: Mutex::default(), bell: watch::channel(0).0 }
+    }
+}
+
+impl Observer for Facts {
+    fn saw(&self, fact: &Fact) {
+        let mut seen = self.seen.lock().unwrap();
+        seen.push(fact.clone());
+        self.bell.send_replace(seen.len());
+    }
+}
+
+impl Facts {
+    pub fn count(&self, which: impl Fn(&Fact) -> bool) -> usize {
+        self.seen.lock().unwrap().iter().filter(|fact| which(fact)).count()
+    }
+
+    /// Waits until so many facts of a kind were seen.
+    pub async fn until(&self, what: &str, times: usize, which: impl Fn(&Fact) -> bool) {
+        let mut bell = self.bell.subscribe();
+        let seen = async {
+            while self.count(&which) < times {
+                bell.changed().await.unwrap();
+            }
+        };
+        tokio::time::timeout(PATIENCE, seen)
+            .await
+            .unwrap_or_else(|_| panic!("not seen {times} times: {what}; seen: {:#?}", self.seen.lock().unwrap()));
+    }
+}
+
+pub struct Rig {
+    pub store: SharedStore,
+    pub runner: ScriptedRunner,
+    pub facts: Arc<Facts>,
+    pub node: Option<Node>,
+    pub settings: Settings,
+    pub types: Vec<TaskType>,
+    pub folder: tempfile::TempDir,
+}
+
+pub fn type_name(name: &str) -> TypeName {
+    TypeName::new(name).unwrap()
+}
+
+pub fn scripted(name: &str, threads: u32) -> TaskType {
+    TaskType { worker_threads: threads, ..TaskType::new(type_name(name), Kind::Inline) }
+}
+
+pub fn settings() -> Settings {
+    let owner = Owner {
+        node: NodeId("n1".to_owned()),
+        incarnation: Incarnation(Uuid::now_v7()),
+        lease: Duration::from_secs(3),
+    };
+    Settings {
+        owner,
+        data_uuid: Uuid::now_v7(),
+        renew: Duration::from_millis(500),
+        reap: Duration::from_millis(200),
+        reap_grace: Duration::from_millis(200),
+        cancel_grace: Duration::from_millis(200),
+        neighbour_grace: Duration::from_millis(300),
+        drain_grace: Duration::from_millis(500),
+        idle_claim: Duration::from_millis(500),
+        heartbeat: Duration::from_secs(1),
+        keep: Duration::from_secs(3600),
+        retry: RetryPolicy { base: Duration::from_millis(20), cap: Duration::from_millis(100) },
+    }
+}
+
+impl Rig {
+    pub async fn start(types: Vec<TaskType>) -> Rig {
+        let folder = tempfile::tempdir().unwrap();
+        let store: SharedStore =
+            SqliteStore::open(folder.path().join("windlass.db"), Options::default()).await.unwrap();
+        Rig::on(store, folder, types).await
+    }
+
+    pub async fn on(store: SharedStore, folder: tempfile::TempDir, types: Vec<TaskType>) -> Rig {
+        let mut rig = Rig {
+            store,
+            runner: ScriptedRunner::new(),
+            facts: Arc::new(Facts::default()),
+            node: None,
+            settings: settings(),
+            types,
+            folder,
+        };
+        rig.begin().await;
+        rig
+    }
+
+    /// Starts the node (again, after it was taken).
+    pub async fn begin(&mut self) {
+        let world = World {
+            store: Arc::clone(&self.store),
+            runner: Arc::new(self.runner.clone()),
+            intake: Arc::new(TableQueue::new(Arc::clone(&self.store))),
+            clock: Arc::new(TokioClock::new()),
+            dice: Arc::new(RealDice),
+            observer: Arc::clone(&self.facts) as Arc<dyn Observer>,
+        };
+        self.node = Some(Node::start(self.settings.clone(), world, self.types.clone()).await.unwrap());
+    }
+
+    pub fn node(&self) -> &Node {
+        self.node.as_ref().unwrap()
+    }
+
+    pub async fn submit(&self, task_type: &str, payload: &str) -> TaskId {
+        self.submit_as(task_type, payload, |_| {}).await
+    }
+
+    pub async fn submit_as(&self, task_type: &str, payload: &str, change: impl FnOnce(&mut NewTask)) -> TaskId {
+        let mut task = NewTask {
+            id: TaskId(Uuid::now_v7()),
+            task_type: type_name(task_type),
+            owner: "default".to_owned(),
+            payload: Json::trusted(payload),
+            model_spec: Json::empty_object(),
+            inference_params: Json::empty_object(),
+            metadata: Json::empty_object(),
+            priority: 0,
+            max_attempts: 3,
+            timeout: None,
+            deadline_in: None,
+            not_before: None,
+            client_role: None,
+            idempotency_key: None,
+            fingerprint: String::new(),
+        };
+        change(&mut task);
+        let id = task.id;
+        let created = self.store.create(vec![task]).await.unwrap();
+        assert_eq!(created, [Created::Created { id }]);
+        id
+    }
+
+    pub async fn task(&self, id: TaskId) -> Task {
+        self.store.task(id).await.unwrap().unwrap()
+    }
+
+    /// Waits until a task is as wanted; woken by the store's signals, with a look in between.
+    pub async fn until(&self, id: TaskId, wanted: impl Fn(&Task) -> bool) -> Task {
+        let mut signals = self.store.subscribe();
+        let seen = async {
+            loop {
+                let task = self.task(id).await;
+                if wanted(&task) {
+                    return task;
+                }
+                let _ = tokio::time::timeout(Duration::from_millis(50), signals.recv()).await;
+            }
+        };
+        match tokio::time::timeout(PATIENCE, seen).await {
+            Ok(task) => task,
+            Err(_) => panic!(
+                "the task did not get there: {:#?}\n{:#?}",
+                self.task(id).await,
+                self.node.as_ref().map(Node::tree)
+            ),
+        }
+    }
+
+    pub async fn ended(&self, id: TaskId) -> Task {
+        self.until(id, |task| task.status.is_terminal()).await
+    }
+
+    pub async fn running(&self, id: TaskId) -> Task {
+        self.until(id, |task| task.status == Status::Running).await
+    }
+
+    /// Waits for an actor's row to say something.
+    pub async fn actor(&self, path: &str) -> bool {
+        self.node().tree().iter().any(|row| row.path == path)
+    }
+}
