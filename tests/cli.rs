@@ -74,11 +74,11 @@ fn breaking(status: &'static str) -> Router {
     let events = move |headers: HeaderMap| async move {
         let last = headers.get("last-event-id").map_or("0", |it| it.to_str().unwrap()).to_owned();
         let body = match last.as_str() {
-            "0" => frame(1, "stage", &json!({"stage": "parse"})),
+            "0" => frame(1, "stage", &json!({"name": "parse"})),
             // what was sent already, and half a frame that a resume must not trust
             "1" => {
-                frame(1, "stage", &json!({"stage": "parse"}))
-                    + &frame(2, "progress", &json!({"progress": 0.5}))
+                frame(1, "stage", &json!({"name": "parse"}))
+                    + &frame(2, "progress", &json!({"fraction": 0.5}))
                     + "id: 3\n"
             }
             "2" => frame(3, "state", &json!({"status": status})),

@@ -36,6 +36,7 @@ _MAGIC = {
     b"\x7fELF": "a program",
 }
 
+_MARKS = ((codecs.BOM_UTF8, "utf-8-sig"), (codecs.BOM_UTF16_LE, "utf-16"), (codecs.BOM_UTF16_BE, "utf-16"))
 _HEADING = re.compile(r"(#{1,6})[ \t]+(.*?)[ \t]*#*\Z")
 _FENCE = re.compile(r"[ ]{0,3}(```+|~~~+)")
 _UNDERLINE = re.compile(r"[ ]{0,3}(=+|-+)[ \t]*\Z")
@@ -51,8 +52,15 @@ class Parsed:
     characters: int = field(init=False)
 
     def __post_init__(self) -> None:
-        self.blocks = [block for block in self.blocks if block.text.strip()]
+        self.title = _storable(self.title)
+        blocks = (Block(_storable(block.heading), _storable(block.text)) for block in self.blocks)
+        self.blocks = [block for block in blocks if block.text.strip()]
         self.characters = sum(len(block.text) for block in self.blocks)
+
+
+def _storable(text: str) -> str:
+    """Fonts of damaged PDFs give halves of characters, which no database takes."""
+    return text.encode("utf-8", "replace").decode()
 
 
 def parse(document: Document, progress: Progress) -> Parsed:
@@ -86,16 +94,15 @@ def _mismatch(document: Document, what: str) -> PermanentError:
 
 def _decode(document: Document) -> str:
     data = document.data
-    for mark, encoding in ((codecs.BOM_UTF8, "utf-8-sig"), (codecs.BOM_UTF16_LE, "utf-16"), (codecs.BOM_UTF16_BE, "utf-16")):
+    for mark, encoding in _MARKS:
         if data.startswith(mark):
             return data.decode(encoding, "replace")
     if b"\0" in data:
         raise _mismatch(document, "no text: it holds NUL bytes")
     try:
-        return data.decode("utf-8")
+        text = data.decode("utf-8")
     except UnicodeDecodeError:
-        pass
-    text = data.decode(_declared_encoding(data), "replace")
+        text = data.decode(_declared_encoding(data), "replace")
     strange = sum(1 for char in text[:65536] if ord(char) < 32 and char not in "\t\n\r\f")
     if strange > len(text[:65536]) // 100:
         raise _mismatch(document, "no text: it is full of control characters")

@@ -30,4 +30,5 @@ def _floats(vector: bytes) -> array:
 
 if __name__ == "__main__":
     for score, title, heading, text in search(sys.argv[1], " ".join(sys.argv[2:])):
-        print("%.3f  %s%s\n       %s\n" % (score, title, " > " + heading if heading else "", text[:200].replace("\n", " ")))
+        place = title + (" > " + heading if heading else "")
+        print("%.3f  %s\n       %s\n" % (score, place, text[:200].replace("\n", " ")))

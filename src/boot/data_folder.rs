@@ -35,7 +35,8 @@ impl DataFolder {
         std::fs::create_dir_all(path).map_err(unusable)?;
         let path = path.canonicalize().map_err(unusable)?;
         let file = path.join("lock");
-        let mut lock = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(&file).map_err(unusable)?;
+        let mut lock =
+            OpenOptions::new().read(true).write(true).create(true).truncate(false).open(&file).map_err(unusable)?;
         match flock(&lock, FlockOperation::NonBlockingLockExclusive) {
             Ok(()) => {}
             Err(rustix::io::Errno::WOULDBLOCK) => return Err(FolderError::InUse { path }),

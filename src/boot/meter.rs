@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use windlass_actors::domain::{Outcome, Status, TaskType};
-use windlass_actors::ports::observer::{Fact, Observer};
 use windlass_actors::ports::ledger::TakeCause;
+use windlass_actors::ports::observer::{Fact, Observer};
 
 use crate::telemetry::record;
 

@@ -80,7 +80,9 @@ pub enum ClientCommand {
     #[command(subcommand)]
     Type(TypeCommand),
     /// List the types that are served now
-    #[command(after_help = "Examples:\n  windlass types\n  windlass types --json | jq -r '.task_types[].type'")]
+    #[command(
+        after_help = "Examples:\n  windlass types\n  windlass types --json | jq '.task_types[] | select(.available)'"
+    )]
     Types(Json),
     /// List the nodes that are alive
     #[command(after_help = "Examples:\n  windlass nodes\n  windlass nodes --json")]

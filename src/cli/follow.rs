@@ -14,6 +14,9 @@ const PATIENCE: Duration = Duration::from_secs(60);
 const FIRST_PAUSE: Duration = Duration::from_millis(200);
 const LONGEST_PAUSE: Duration = Duration::from_secs(5);
 
+/// Refusals that a restart of the gateway or of what is before it explains, or that pass by themselves.
+const PASSING: &[&str] = &["HTTP_502", "HTTP_503", "HTTP_504", "STORE_UNAVAILABLE", "TOO_MANY_STREAMS", "NOT_READY"];
+
 impl From<Ending> for Exit {
     fn from(ending: Ending) -> Exit {
         match ending {
@@ -67,13 +70,10 @@ pub async fn wait(client: &Client, id: &str) -> Result<(serde_json::Value, Endin
     }
 }
 
-/// An error that a restart of the gateway or of what is before it explains.
 fn is_passing(error: &CliError) -> bool {
     match error {
         CliError::Unreachable { .. } => true,
-        CliError::Refused { code, .. } => {
-            matches!(code.as_str(), "HTTP_502" | "HTTP_503" | "HTTP_504" | "STORE_UNAVAILABLE")
-        }
+        CliError::Refused { code, .. } => PASSING.contains(&code.as_str()),
         _ => false,
     }
 }

@@ -98,9 +98,10 @@ async fn events(args: &EventsArgs, client: &Client, out: &mut Output) -> Result<
 /// Each id by itself: one that has finished already does not keep the others from being cancelled.
 async fn cancel_each(args: &CancelArgs, client: &Client, out: &mut Output) -> Result<Exit, CliError> {
     let mut exit = Exit::Done;
+    let body = args.reason.as_ref().map_or(json!({}), |reason| json!({"reason": reason}));
     for id in &args.ids {
         let path = format!("/api/v1/tasks/{}/cancel", encoded(id));
-        match client.post::<Value>(&path, &json!({"reason": args.reason})).await {
+        match client.post::<Value>(&path, &body).await {
             Ok(task) if args.json.json => out.json(&task)?,
             Ok(task) => {
                 let said = if text(&task, "status") == "cancelled" { "cancelled" } else { "cancel asked for" };
@@ -117,7 +118,7 @@ async fn cancel_each(args: &CancelArgs, client: &Client, out: &mut Output) -> Re
 }
 
 async fn cancel_matching(args: &CancelArgs, client: &Client, out: &mut Output) -> Result<Exit, CliError> {
-    let body = json!({"filter": filter(&args.filter), "dry_run": args.dry_run, "reason": args.reason});
+    let body = json!({"filter": filter(&args.filter), "dry_run": args.dry_run});
     let answer: Value = client.post("/api/v1/tasks/cancel", &body).await?;
     print_many(&answer, "cancelled", args.json.json, out)
 }

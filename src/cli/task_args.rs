@@ -142,8 +142,8 @@ pub struct CancelArgs {
     /// Say which tasks are meant, and change nothing
     #[arg(long)]
     pub dry_run: bool,
-    /// Kept with the task
-    #[arg(long)]
+    /// Kept with each task that is named by its id
+    #[arg(long, requires = "ids")]
     pub reason: Option<String>,
     #[command(flatten)]
     pub json: Json,

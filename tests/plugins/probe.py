@@ -119,7 +119,7 @@ time.sleep(3600)
 @register("probe_tree", worker_threads=4)
 def probe_tree(model_spec, payload, inference_params):
     marker = str(payload["marker"])
-    up = payload.get("ready") or os.path.join(tempfile.gettempdir(), "probe-tree-%d-%s" % (os.getpid(), context().task_id))
+    up = os.path.join(tempfile.gettempdir(), "probe-tree-%d-%s" % (os.getpid(), context().task_id))
     command = '"$0" -c "$1" "$2"; :'
     environment = {**os.environ, "PROBE_MARKER": marker}
     shell = subprocess.Popen(["sh", "-c", "trap '' TERM; " + command, sys.executable, TREE, up], env=environment)
@@ -205,8 +205,8 @@ def probe_fail(model_spec, payload, inference_params):
     return {"attempt": ctx.attempt}
 
 
-# Writes `bytes` (default 5 MB): `mode` stderr5m, stdout5m, longline, nonewline, shortlines (`seconds` long, as fast as it
-# can), native5m (past Python, to descriptor 2).
+# Writes `bytes` (default 5 MB). `mode`: stderr5m, stdout5m, longline, nonewline, shortlines (for `seconds`, as fast as
+# it can), native5m (past Python, to descriptor 2).
 @register("probe_chatty", worker_threads=4)
 def probe_chatty(model_spec, payload, inference_params):
     mode, size = payload.get("mode", "stderr5m"), payload.get("bytes", 5_000_000)

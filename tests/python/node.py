@@ -54,6 +54,8 @@ class Node:
     ) -> None:
         ours, theirs = socket.socketpair()
         ours.settimeout(PATIENCE)
+        # As an asynchronous node would hand it over.
+        theirs.setblocking(False)
         plan = {
             "group": "test",
             "files": [str(file) for file in files],

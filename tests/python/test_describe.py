@@ -103,8 +103,8 @@ class Describe(unittest.TestCase):
         }
         with tempfile.TemporaryDirectory() as folder:
             for number, given in enumerate(rows):
-                text = "from windlass import register\n@register('t%d', %s)\ndef infer(a, b, c): pass\n" % (number, given)
-                (Path(folder) / ("t%d.py" % number)).write_text(text)
+                text = "from windlass import register\n@register('t%d', %s)\ndef infer(a, b, c): pass\n"
+                (Path(folder) / ("t%d.py" % number)).write_text(text % (number, given))
             for file, word in zip(describe(folder)["files"], rows.values()):
                 self.assertEqual((file["error"] or {}).get("kind"), "RegistrationError", file)
                 self.assertIn(word, file["error"]["message"])

@@ -206,6 +206,7 @@ class BadFiles(Case):
             ({"path": self.file("picture.md", b"\x89PNG\r\n\x1a\n")}, "FILE_TYPE_MISMATCH"),
             ({"path": self.file("data", bytes(range(256)))}, "FILE_TYPE_MISMATCH"),
             ({"path": self.file("control.txt", b"\x01\x02\x03\x04\xff" * 100)}, "FILE_TYPE_MISMATCH"),
+            ({"path": self.file("ascii.txt", b"\x01\x02\x03text" * 100)}, "FILE_TYPE_MISMATCH"),
             ({"path": self.file("bare.html", "<html><script>x</script></html>")}, "DOCUMENT_HAS_NO_TEXT"),
             ({}, "PAYLOAD_INVALID"),
             ({"path": "a", "text": "b"}, "PAYLOAD_INVALID"),

@@ -90,10 +90,12 @@ pub enum Fact {
     Leases {
         count: usize,
     },
-    /// Live, ready hosts of a group.
+    /// Hosts of a group: those that take runs, all that are alive, and their resident memory in bytes.
     Hosts {
         group: String,
         ready: u32,
+        alive: usize,
+        memory: u64,
     },
 }
 

@@ -16,6 +16,8 @@ class Channel:
     def __init__(self, sock: socket.socket) -> None:
         # A program started by a plugin must not keep the node waiting for this socket to close.
         sock.set_inheritable(False)
+        # Ends of a pair made by an asynchronous node may come as non-blocking.
+        sock.setblocking(True)
         self._sock = sock
         self._lock = threading.Lock()
         self._forked = False

@@ -40,3 +40,7 @@ class Cancelled(BaseException):
 
 class RegistrationError(Exception):
     """A `@register` that cannot stand: bad name, duplicate, wrong type of a value."""
+
+
+class Stopped(Exception):
+    """Internal: user code was closed because of a cancel, and has ended."""

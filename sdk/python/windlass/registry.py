@@ -1,9 +1,9 @@
 """What `@register` was told, checked where it was said."""
 
 import enum
-import inspect
 import json
 import re
+from types import CodeType, FunctionType
 from typing import Any, Callable, Dict, List, Mapping, Optional, Union
 
 from .errors import RegistrationError
@@ -111,6 +111,10 @@ def _check_name(what: str, name: Any) -> None:
 def _check_infer(name: str, infer: Any) -> None:
     if not callable(infer):
         raise RegistrationError("type `%s`: what is registered is a function, not %r" % (name, infer))
+    if isinstance(infer, FunctionType) and not hasattr(infer, "__wrapped__") and _takes_three(infer.__code__):
+        return
+    import inspect  # here: slow to load, and only for what is unusual
+
     try:
         inspect.signature(infer).bind(None, None, None)
     except TypeError:
@@ -119,6 +123,10 @@ def _check_infer(name: str, infer: Any) -> None:
         ) from None
     except ValueError:
         pass  # a builtin without a signature: it shows when it is called
+
+
+def _takes_three(code: CodeType) -> bool:
+    return code.co_argcount == 3 and not code.co_kwonlyargcount
 
 
 def _refuse(name: str, key: str, value: Any, allowed: str) -> RegistrationError:

@@ -146,7 +146,8 @@ class Run:
         with self.shield, self._log().lock:
             data = self._log().written(stream, text)
             if data:
-                self._send(data)
+                # Not `_send`: a print must not raise in a thread that outlived the run.
+                self._channel.send(data, b"", self)
 
     def end(self, header: bytes, body: bytes = b"") -> None:
         """Sends the one `done` or `failed`, with what was still held back before it."""

@@ -13,9 +13,9 @@ from typing import Any, Dict, List, NoReturn
 
 from . import __version__, frames
 from .channel import Channel
-from .errors import Cancelled
+from .errors import Cancelled, Stopped
 from .failures import failed, failure_of, story_of
-from .invoke import Stopped, invoke
+from .invoke import invoke
 from .loader import load
 from .logs import Logs, LogStream, current
 from .registry import Registration, registry
@@ -81,7 +81,7 @@ class Host:
                 if entry.setup is not None:
                     value = entry.setup()
                     if hasattr(value, "__await__"):
-                        import asyncio
+                        import asyncio  # here, as in `invoke`
 
                         asyncio.run(value)
             except BaseException as error:

@@ -38,6 +38,11 @@ pub enum GroupMsg {
         number: u32,
         pid: Option<u32>,
     },
+    /// Its resident memory, in bytes.
+    HostWeighed {
+        number: u32,
+        memory: u64,
+    },
     /// It takes no more runs: it retires, or is condemned.
     HostClosed {
         number: u32,
@@ -204,7 +209,15 @@ impl Group {
         let spawned = self.nursery.spawn(self.myself.get_cell(), number, place, HostActor, args).await;
         match spawned {
             Ok(_) => {
-                let row = HostRow { open: false, closed: false, reserved, solo, busy: BTreeMap::new(), gone: None, memory: 0 };
+                let row = HostRow {
+                    open: false,
+                    closed: false,
+                    reserved,
+                    solo,
+                    busy: BTreeMap::new(),
+                    gone: None,
+                    memory: 0,
+                };
                 self.hosts.insert(number, row);
                 true
             }
