@@ -124,10 +124,6 @@ impl<'a> Reader<'a> {
         }
         at.map(|at| Timestamp(at.timestamp_millis()))
     }
-
-    pub fn is_given(&self, field: &str) -> bool {
-        self.fields.contains_key(field)
-    }
 }
 
 fn list(names: &[&str]) -> String {

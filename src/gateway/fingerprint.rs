@@ -74,8 +74,23 @@ mod tests {
     #[test]
     fn every_difference_in_meaning_does() {
         let all = [
-            "{}", "[]", "null", "\"\"", "0", "[[]]", "[{}]", r#"["a","b"]"#, r#"["ab",""]"#, r#"["b","a"]"#, "[1,2]",
-            "[12]", r#"{"a":{"b":1}}"#, r#"{"a":{},"b":1}"#, "true", "false", "\"true\"",
+            "{}",
+            "[]",
+            "null",
+            "\"\"",
+            "0",
+            "[[]]",
+            "[{}]",
+            r#"["a","b"]"#,
+            r#"["ab",""]"#,
+            r#"["b","a"]"#,
+            "[1,2]",
+            "[12]",
+            r#"{"a":{"b":1}}"#,
+            r#"{"a":{},"b":1}"#,
+            "true",
+            "false",
+            "\"true\"",
         ];
         let distinct: std::collections::BTreeSet<_> = all.iter().map(|json| of(json)).collect();
         assert_eq!(distinct.len(), all.len());

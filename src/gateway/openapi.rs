@@ -1,13 +1,15 @@
 //! The description of the API, made of the handlers that serve it.
 
-use utoipa::openapi::security::{ApiKey, ApiKeyValue, HttpAuthScheme, HttpBuilder, SecurityRequirement, SecurityScheme};
+use utoipa::openapi::security::{
+    ApiKey, ApiKeyValue, HttpAuthScheme, HttpBuilder, SecurityRequirement, SecurityScheme,
+};
 use utoipa::openapi::{Components, InfoBuilder, OpenApi, OpenApiBuilder};
 
 const ABOUT: &str = "Tasks of AI products: created, watched, cancelled, replayed.
 
-**Keys.** A key (`X-API-Key` or `Authorization: Bearer`) has an owner and a role. `submit` creates tasks, and reads, \
-cancels and replays those of its owner. `read` reads those of its owner, and the cluster's types, nodes and figures. \
-`operate` may do everything, for every owner. A task of another owner is as unknown as one that there is not: 404. \
+**Keys.** A key (`X-API-Key` or `Authorization: Bearer`) has an owner and a role. `read` reads the tasks of its \
+owner, and the cluster's types, nodes and figures. `submit` also creates tasks, and cancels and replays those of its \
+owner. `operate` may do everything, for every owner. A task of another owner is as unknown as one that there is not: 404. \
 Without configured keys the gateway listens on loopback only, and whoever reaches it operates, as owner `default`.
 
 **Errors** are `application/problem+json` (RFC 9457) with a stable `code`; 503 has `Retry-After`.

@@ -97,7 +97,8 @@ impl Parameters {
 
     /// `limit` and `cursor`.
     pub fn page(&self) -> Result<Page, Problem> {
-        let before = self.text("cursor").map(|text| TaskId::from_str(text).map_err(|_| invalid("`cursor` is none of ours")));
+        let before =
+            self.text("cursor").map(|text| TaskId::from_str(text).map_err(|_| invalid("`cursor` is none of ours")));
         Ok(Page { before: before.transpose()?, limit: self.limit(PAGE, LONGEST_PAGE)? })
     }
 
@@ -148,7 +149,8 @@ pub fn last_event_id(headers: &HeaderMap) -> Result<Option<i64>, Problem> {
 /// Whether the caller asks for an event stream.
 pub fn wants_stream(headers: &HeaderMap) -> bool {
     let accepted = headers.get_all("accept").into_iter().filter_map(|v| v.to_str().ok()).flat_map(|v| v.split(','));
-    accepted.map(|range| range.split(';').next().unwrap_or_default().trim())
+    accepted
+        .map(|range| range.split(';').next().unwrap_or_default().trim())
         .any(|range| range.eq_ignore_ascii_case("text/event-stream"))
 }
 
@@ -197,7 +199,8 @@ mod tests {
 
     #[test]
     fn a_stream_is_asked_for_by_its_media_type() {
-        let accept = |value: &str| wants_stream(&HeaderMap::from_iter([("accept".parse().unwrap(), value.parse().unwrap())]));
+        let accept =
+            |value: &str| wants_stream(&HeaderMap::from_iter([("accept".parse().unwrap(), value.parse().unwrap())]));
         assert!(accept("text/event-stream") && accept("application/json, Text/Event-Stream;q=0.9"));
         assert!(!accept("*/*") && !accept("application/json") && !wants_stream(&HeaderMap::new()));
     }

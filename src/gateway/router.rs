@@ -27,7 +27,10 @@ pub fn router(parts: GatewayParts) -> Router {
     // It is made of constants: what cannot be written would not pass the first test that asks for it.
     let description: Arc<str> = openapi.to_json().unwrap_or_default().into();
     router
-        .route("/openapi.json", get(async move || ([(header::CONTENT_TYPE, "application/json")], description.to_string())))
+        .route(
+            "/openapi.json",
+            get(async move || ([(header::CONTENT_TYPE, "application/json")], description.to_string())),
+        )
         .fallback(nothing_here)
         .method_not_allowed_fallback(not_this_method)
         .layer(CatchPanicLayer::custom(panicked))

@@ -21,6 +21,9 @@ const MOST_IDS: usize = 10_000;
 /// Calls of the store at once.
 const AT_ONCE: usize = 8;
 
+/// Bytes of a cancel's reason.
+pub const LONGEST_REASON: usize = 1000;
+
 /// Which tasks, and whether only to say so.
 #[derive(Debug, Default, Deserialize, Serialize, ToSchema)]
 #[serde(deny_unknown_fields, default)]
@@ -30,6 +33,9 @@ pub struct SelectionRequest {
     filter: Option<FilterRequest>,
     /// Changes nothing.
     dry_run: bool,
+    /// Why, for a cancel.
+    #[schema(max_length = 1000)]
+    reason: Option<String>,
 }
 
 /// What tasks must have; all that is given counts.
@@ -66,6 +72,7 @@ pub enum Act {
 pub struct Selection {
     filter: Filter,
     dry_run: bool,
+    reason: Option<String>,
     /// Nothing can match.
     empty: bool,
 }
@@ -82,6 +89,10 @@ impl SelectionRequest {
             let detail = "say which tasks: `ids`, or a `filter` with `status`, `task_type`, `owner` or `ids`";
             return Err(Problem::new(Code::InvalidRequest, detail));
         }
+        if self.reason.as_ref().is_some_and(|r| r.len() > LONGEST_REASON || r.contains('\0')) {
+            let detail = format!("`reason` must be a text of at most {LONGEST_REASON} bytes without NUL");
+            return Err(Problem::new(Code::InvalidRequest, detail));
+        }
         let ids = [self.ids, ids].into_iter().flatten().collect::<Vec<_>>();
         let some_ids = !ids.is_empty();
         let mut ids: Vec<TaskId> = ids.into_iter().flatten().map(TaskId).collect();
@@ -92,6 +103,7 @@ impl SelectionRequest {
         Ok(Selection {
             empty: !fits || (some_ids && ids.is_empty()),
             dry_run: self.dry_run,
+            reason: self.reason,
             filter: Filter {
                 ids,
                 status,
@@ -105,8 +117,7 @@ impl SelectionRequest {
 
 /// The statuses that an act can change, of those asked for; and whether there are any.
 fn narrow(asked: Option<OneOrMany>, act: Act) -> Result<(Vec<Status>, bool), Problem> {
-    let possible: &[Status] =
-        if act == Act::Cancel { &[Status::Queued, Status::Running] } else { &[Status::Failed] };
+    let possible: &[Status] = if act == Act::Cancel { &[Status::Queued, Status::Running] } else { &[Status::Failed] };
     let texts = match asked {
         None => return Ok((possible.to_vec(), true)),
         Some(OneOrMany::One(text)) => vec![text],
@@ -132,7 +143,7 @@ impl Selection {
                 let ids: Vec<TaskId> = tasks.iter().map(|task| task.id).collect();
                 page.before = ids.last().copied();
                 let last = ids.len() < page.limit as usize;
-                let done = if self.dry_run { ids } else { act.apply(app, ids).await? };
+                let done = if self.dry_run { ids } else { self.apply(app, act, ids).await? };
                 selected.matched += done.len() as u64;
                 let room = MOST_IDS.saturating_sub(selected.ids.len());
                 selected.ids.extend(done.iter().take(room).map(ToString::to_string));
@@ -152,15 +163,13 @@ impl Selection {
         let chunks = self.filter.ids.chunks(LONGEST_PAGE as usize);
         chunks.map(|ids| Filter { ids: ids.to_vec(), ..self.filter.clone() }).collect()
     }
-}
 
-impl Act {
     /// Answers those to which it was done: a task may have ended, or have been replayed, since it was read.
-    async fn apply(self, app: &App, ids: Vec<TaskId>) -> Result<Vec<TaskId>, Problem> {
-        if self == Act::Discard {
+    async fn apply(&self, app: &App, act: Act, ids: Vec<TaskId>) -> Result<Vec<TaskId>, Problem> {
+        if act == Act::Discard {
             return app.ask(app.store().discard(ids)).await;
         }
-        let mut answers = stream::iter(ids).map(|id| self.apply_to(app, id)).buffered(AT_ONCE);
+        let mut answers = stream::iter(ids).map(|id| self.apply_to(app, act, id)).buffered(AT_ONCE);
         let mut done = Vec::new();
         while let Some(answer) = answers.next().await {
             done.extend(answer?);
@@ -168,10 +177,10 @@ impl Act {
         Ok(done)
     }
 
-    async fn apply_to(self, app: &App, id: TaskId) -> Result<Option<TaskId>, Problem> {
-        let done = match self {
+    async fn apply_to(&self, app: &App, act: Act, id: TaskId) -> Result<Option<TaskId>, Problem> {
+        let done = match act {
             Act::Cancel => {
-                let answer = app.ask(app.store().cancel(id, None)).await?;
+                let answer = app.ask(app.store().cancel(id, self.reason.clone())).await?;
                 matches!(answer, CancelAnswer::Accepted(_) | CancelAnswer::Already(_))
             }
             Act::Replay => {

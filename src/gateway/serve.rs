@@ -120,11 +120,8 @@ impl GatewayHandle {
 pub fn spawn_on_own_thread(listener: std::net::TcpListener, parts: GatewayParts) -> io::Result<GatewayHandle> {
     listener.set_nonblocking(true)?;
     let address = listener.local_addr()?;
-    let runtime = tokio::runtime::Builder::new_multi_thread()
-        .worker_threads(2)
-        .thread_name("gateway")
-        .enable_all()
-        .build()?;
+    let runtime =
+        tokio::runtime::Builder::new_multi_thread().worker_threads(2).thread_name("gateway").enable_all().build()?;
     let listener = {
         let _inside = runtime.enter();
         TcpListener::from_std(listener)?

@@ -6,15 +6,15 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
-/// What a key may do. `operate` includes what the others may, for every owner.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+/// What a key may do; each role includes the ones before it.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Role {
-    /// Creates tasks; reads, cancels and replays its owner's.
-    Submit,
     /// Reads its owner's tasks, and the cluster's types, nodes and figures.
     Read,
-    /// Everything, of every owner.
+    /// Creates tasks; cancels and replays its owner's.
+    Submit,
+    /// Everything, for every owner.
     Operate,
 }
 

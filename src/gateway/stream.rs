@@ -33,13 +33,15 @@ const LOOK: Duration = Duration::from_secs(1);
 const CANCEL_TRIES: u32 = 10;
 
 /// A place among the streams, counted in `windlass_sse_clients`.
-pub struct Place(OwnedSemaphorePermit);
+pub struct Place {
+    _permit: OwnedSemaphorePermit,
+}
 
 impl Place {
     /// Counts the permit until the place is dropped.
     pub fn new(permit: OwnedSemaphorePermit) -> Self {
         gauge!("windlass_sse_clients").increment(1);
-        Place(permit)
+        Place { _permit: permit }
     }
 }
 

@@ -278,7 +278,10 @@ mod tests {
     fn the_fingerprint_is_of_the_meaning_without_credential_and_delivery() {
         let of = |json: &str| read(json).unwrap().fingerprint;
         let base = of(r#"{"task_type":"a","payload":{"x":1,"y":2}}"#);
-        assert_eq!(base, of(r#"{"payload":{"y":2, "x":1},"task_type":"a","on_disconnect":"cancel","credential":{"k":"s"}}"#));
+        assert_eq!(
+            base,
+            of(r#"{"payload":{"y":2, "x":1},"task_type":"a","on_disconnect":"cancel","credential":{"k":"s"}}"#)
+        );
         assert_eq!(base, of(r#"{"task_type":"a","payload":{"x":1,"y":2},"priority":0,"model_spec":null}"#));
         for other in [
             r#"{"task_type":"b","payload":{"x":1,"y":2}}"#,

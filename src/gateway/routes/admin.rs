@@ -33,7 +33,7 @@ pub fn add(mut routes: Routes, app: &App) -> Routes {
 /// The live supervision tree of this process: `{"actors":[…]}`, flat, in start order.
 #[utoipa::path(get, path = "/api/v1/tree", tag = "node", responses((status = 200, body = serde_json::Value)))]
 async fn live_tree(State(app): State<App>, caller: Caller) -> Result<Json<serde_json::Value>, Problem> {
-    caller.needs(&[Role::Read], "read the tree")?;
+    caller.needs(Role::Read, "read the tree")?;
     app.tree().map(Json).ok_or_else(|| Problem::new(Code::NotFound, "there is no node in this process"))
 }
 
@@ -46,7 +46,7 @@ struct Draining {
 /// Asks the node to take no new work, and to stop once what runs has ended.
 #[utoipa::path(post, path = "/api/v1/drain", tag = "node", responses((status = 202, body = Draining)))]
 async fn drain(State(app): State<App>, caller: Caller) -> Result<(StatusCode, Json<Draining>), Problem> {
-    caller.needs(&[], "drain a node")?;
+    caller.needs(Role::Operate, "drain a node")?;
     admin(&app)?.drain().await;
     Ok((StatusCode::ACCEPTED, Json(Draining { draining: true })))
 }
@@ -90,7 +90,7 @@ struct Killed {
     )
 )]
 async fn kill_actor(State(app): State<App>, caller: Caller, Raw(bytes): Raw) -> Result<Json<Killed>, Problem> {
-    caller.needs(&[], "kill actors")?;
+    caller.needs(Role::Operate, "kill actors")?;
     let KillRequest { path, mode } = body::shape(&bytes)?;
     let name = match mode {
         Mode::Panic => "panic",

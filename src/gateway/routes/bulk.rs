@@ -29,7 +29,7 @@ pub fn add(routes: Routes) -> Routes {
     )
 )]
 async fn cancel_tasks(State(app): State<App>, caller: Caller, Raw(bytes): Raw) -> Result<Json<Selected>, Problem> {
-    caller.needs(&[Role::Submit], "cancel tasks")?;
+    caller.needs(Role::Submit, "cancel tasks")?;
     let request: SelectionRequest = body::shape(&bytes)?;
     request.check(Act::Cancel, &caller)?.run(&app, Act::Cancel).await.map(Json)
 }

@@ -47,10 +47,16 @@ pub fn add(routes: Routes) -> Routes {
         (status = 503, description = "`TASK_TYPE_OFFLINE`, `STORE_UNAVAILABLE`, `TOO_MANY_STREAMS`", body = Problem, content_type = "application/problem+json"),
     )
 )]
-async fn create_task(State(app): State<App>, caller: Caller, headers: HeaderMap, Raw(bytes): Raw) -> Result<Response, Problem> {
-    caller.needs(&[Role::Submit], "create tasks")?;
+async fn create_task(
+    State(app): State<App>,
+    caller: Caller,
+    headers: HeaderMap,
+    Raw(bytes): Raw,
+) -> Result<Response, Problem> {
+    caller.needs(Role::Submit, "create tasks")?;
     let submission = read(&headers, &bytes, app.settings())?;
-    let name = TypeName::new(&submission.task_type).map_err(|e| Problem::new(Code::UnsupportedTaskType, e.to_string()))?;
+    let name =
+        TypeName::new(&submission.task_type).map_err(|e| Problem::new(Code::UnsupportedTaskType, e.to_string()))?;
     let known = app.capabilities().find(&name).await?;
     let known = admit(known.as_deref(), &name, &submission, app.settings().offline)?;
     let cancels = submission.cancel_on_disconnect;

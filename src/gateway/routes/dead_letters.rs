@@ -38,8 +38,12 @@ pub fn add(routes: Routes) -> Routes {
         (status = 400, description = "`INVALID_PARAMETER`", body = Problem, content_type = "application/problem+json"),
     )
 )]
-async fn list_dead_letters(State(app): State<App>, caller: Caller, query: Parameters) -> Result<Json<TaskPage>, Problem> {
-    caller.needs(&[Role::Submit, Role::Read], "read tasks")?;
+async fn list_dead_letters(
+    State(app): State<App>,
+    caller: Caller,
+    query: Parameters,
+) -> Result<Json<TaskPage>, Problem> {
+    caller.needs(Role::Read, "read tasks")?;
     let query = query.only(&["task_type", "owner", "limit", "cursor"])?;
     let filter = Filter { dead_lettered: true, ..query.filter(&caller)? };
     tasks::page(&app, &filter, query.page()?).await.map(Json)
@@ -56,7 +60,11 @@ async fn list_dead_letters(State(app): State<App>, caller: Caller, query: Parame
         (status = 422, description = "`INVALID_REQUEST`", body = Problem, content_type = "application/problem+json"),
     )
 )]
-async fn replay_dead_letters(State(app): State<App>, caller: Caller, Raw(bytes): Raw) -> Result<Json<Selected>, Problem> {
+async fn replay_dead_letters(
+    State(app): State<App>,
+    caller: Caller,
+    Raw(bytes): Raw,
+) -> Result<Json<Selected>, Problem> {
     select(&app, &caller, &bytes, Act::Replay).await
 }
 
@@ -71,12 +79,16 @@ async fn replay_dead_letters(State(app): State<App>, caller: Caller, Raw(bytes):
         (status = 422, description = "`INVALID_REQUEST`", body = Problem, content_type = "application/problem+json"),
     )
 )]
-async fn discard_dead_letters(State(app): State<App>, caller: Caller, Raw(bytes): Raw) -> Result<Json<Selected>, Problem> {
+async fn discard_dead_letters(
+    State(app): State<App>,
+    caller: Caller,
+    Raw(bytes): Raw,
+) -> Result<Json<Selected>, Problem> {
     select(&app, &caller, &bytes, Act::Discard).await
 }
 
 async fn select(app: &App, caller: &Caller, bytes: &[u8], act: Act) -> Result<Json<Selected>, Problem> {
-    caller.needs(&[Role::Submit], "decide about dead letters")?;
+    caller.needs(Role::Submit, "decide about dead letters")?;
     let request: SelectionRequest = body::shape(bytes)?;
     request.check(act, caller)?.run(app, act).await.map(Json)
 }

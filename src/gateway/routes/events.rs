@@ -50,7 +50,7 @@ async fn task_events(
     query: Parameters,
     headers: HeaderMap,
 ) -> Result<Response, Problem> {
-    caller.needs(&[Role::Submit, Role::Read], "read tasks")?;
+    caller.needs(Role::Read, "read tasks")?;
     let (id, query) = (name.task()?, query.only(&["after", "limit"])?);
     let after = last_event_id(&headers)?.or(query.after()?).unwrap_or(0);
     let limit = query.limit(EVENTS_PAGE, EVENTS_PAGE)?;

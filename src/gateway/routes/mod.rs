@@ -28,7 +28,17 @@ impl Routes {
     /// All routes that the app serves.
     pub fn of(app: &App) -> Routes {
         let empty = Routes { router: Router::new(), openapi: super::openapi::skeleton() };
-        let parts: [fn(Routes) -> Routes; 9] = [create::add, tasks::add, events::add, bulk::add, types::add, nodes::add, dead_letters::add, stats::add, health::add];
+        let parts: [fn(Routes) -> Routes; 9] = [
+            create::add,
+            tasks::add,
+            events::add,
+            bulk::add,
+            types::add,
+            nodes::add,
+            dead_letters::add,
+            stats::add,
+            health::add,
+        ];
         let routes = parts.into_iter().fold(empty, |routes, add| add(routes));
         admin::add(routes, app)
     }

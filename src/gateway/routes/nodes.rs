@@ -19,7 +19,7 @@ pub fn add(routes: Routes) -> Routes {
 /// The nodes, by id.
 #[utoipa::path(get, path = "/api/v1/nodes", tag = "cluster", responses((status = 200, body = NodePage)))]
 async fn list_nodes(State(app): State<App>, caller: Caller) -> Result<Json<NodePage>, Problem> {
-    caller.needs(&[Role::Read], "read nodes")?;
+    caller.needs(Role::Read, "read nodes")?;
     let mut rows = app.ask(app.store().nodes()).await?;
     rows.sort_by(|a, b| a.node.cmp(&b.node));
     let believed = app.settings().believed;
@@ -38,7 +38,7 @@ async fn list_nodes(State(app): State<App>, caller: Caller) -> Result<Json<NodeP
     )
 )]
 async fn show_tree(State(app): State<App>, caller: Caller, name: Name) -> Result<Json<Actors>, Problem> {
-    caller.needs(&[Role::Read], "read nodes")?;
+    caller.needs(Role::Read, "read nodes")?;
     let node = name.node();
     let rows = app.ask(app.store().nodes()).await?;
     let row = rows.into_iter().find(|row| row.node == node);

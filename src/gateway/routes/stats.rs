@@ -18,6 +18,6 @@ pub fn add(routes: Routes) -> Routes {
 /// Depth and oldest age by type and state; dead letters; outbox lag.
 #[utoipa::path(get, path = "/api/v1/stats", tag = "cluster", responses((status = 200, body = StatsBody)))]
 async fn show_stats(State(app): State<App>, caller: Caller) -> Result<Json<StatsBody>, Problem> {
-    caller.needs(&[Role::Read], "read the cluster's figures")?;
+    caller.needs(Role::Read, "read the cluster's figures")?;
     Ok(Json(app.ask(app.store().stats()).await?.into()))
 }

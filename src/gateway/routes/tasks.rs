@@ -21,14 +21,12 @@ use crate::gateway::fields::Reader;
 use crate::gateway::hub::{hush, rung};
 use crate::gateway::parameters::{Name, Parameters};
 use crate::gateway::problem::{Code, Problem};
+use crate::gateway::selection::LONGEST_REASON;
 use crate::gateway::settings::Role;
 use crate::gateway::wire::{TaskBody, TaskItem, TaskPage};
 
 /// How often a waiting call looks at the store if nothing rings.
 const LOOK: Duration = Duration::from_secs(1);
-
-/// Bytes of a reason.
-const LONGEST_REASON: usize = 1000;
 
 pub fn add(routes: Routes) -> Routes {
     routes
@@ -53,8 +51,13 @@ pub fn add(routes: Routes) -> Routes {
         (status = 404, description = "`TASK_NOT_FOUND`", body = Problem, content_type = "application/problem+json"),
     )
 )]
-async fn show_task(State(app): State<App>, caller: Caller, name: Name, query: Parameters) -> Result<Json<TaskBody>, Problem> {
-    caller.needs(&[Role::Submit, Role::Read], "read tasks")?;
+async fn show_task(
+    State(app): State<App>,
+    caller: Caller,
+    name: Name,
+    query: Parameters,
+) -> Result<Json<TaskBody>, Problem> {
+    caller.needs(Role::Read, "read tasks")?;
     let (id, wait) = (name.task()?, query.only(&["wait"])?.wait()?);
     let mut task = app.task(id, &caller).await?;
     if !wait.is_zero() && !task.status.is_terminal() {
@@ -101,7 +104,7 @@ async fn until_end(app: &App, id: TaskId, deadline: Instant) -> Result<(), Probl
     )
 )]
 async fn list_tasks(State(app): State<App>, caller: Caller, query: Parameters) -> Result<Json<TaskPage>, Problem> {
-    caller.needs(&[Role::Submit, Role::Read], "read tasks")?;
+    caller.needs(Role::Read, "read tasks")?;
     let query = query.only(&["status", "task_type", "owner", "limit", "cursor"])?;
     page(&app, &query.filter(&caller)?, query.page()?).await.map(Json)
 }
@@ -140,7 +143,7 @@ struct CancelRequest {
     )
 )]
 async fn cancel_task(State(app): State<App>, caller: Caller, name: Name, Raw(bytes): Raw) -> Result<Response, Problem> {
-    caller.needs(&[Role::Submit], "cancel tasks")?;
+    caller.needs(Role::Submit, "cancel tasks")?;
     let id = name.task()?;
     let fields = body::object_or_nothing(&bytes)?;
     let mut reader = Reader::new(&fields, &["reason"]);
@@ -195,7 +198,7 @@ struct ReplayRequest {
     )
 )]
 async fn replay_task(State(app): State<App>, caller: Caller, name: Name, Raw(bytes): Raw) -> Result<Response, Problem> {
-    caller.needs(&[Role::Submit], "replay tasks")?;
+    caller.needs(Role::Submit, "replay tasks")?;
     let id = name.task()?;
     let fields = body::object_or_nothing(&bytes)?;
     let mut reader = Reader::new(&fields, &["payload", "fresh"]);

@@ -22,7 +22,7 @@ pub fn add(routes: Routes) -> Routes {
 /// Every task type that was ever served, and who serves it now.
 #[utoipa::path(get, path = "/api/v1/task-types", tag = "cluster", responses((status = 200, body = TypePage)))]
 async fn list_types(State(app): State<App>, caller: Caller) -> Result<Json<TypePage>, Problem> {
-    caller.needs(&[Role::Submit, Role::Read], "read task types")?;
+    caller.needs(Role::Read, "read task types")?;
     let known = app.capabilities().all().await?;
     Ok(Json(TypePage { task_types: known.iter().map(|known| TypeItem::from(&known.capability)).collect() }))
 }
@@ -58,7 +58,7 @@ async fn resume_type(State(app): State<App>, caller: Caller, name: Name) -> Resu
 }
 
 async fn set(app: &App, caller: &Caller, name: &Name, paused: bool) -> Result<Json<Paused>, Problem> {
-    caller.needs(&[], "pause and resume task types")?;
+    caller.needs(Role::Operate, "pause and resume task types")?;
     let name = name.task_type()?;
     if !app.ask(app.store().set_paused(&name, paused)).await? {
         let detail = format!("no node has ever served the task type `{name}`");

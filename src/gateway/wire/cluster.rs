@@ -34,6 +34,8 @@ pub struct TypeMetadata {
 /// A type that was ever served.
 #[derive(Clone, PartialEq, Debug, Serialize, ToSchema)]
 pub struct TypeItem {
+    #[serde(rename = "type")]
+    #[schema(example = "hello")]
     task_type: String,
     /// Whether a node serves it now.
     available: bool,
@@ -59,7 +61,7 @@ pub struct Paused {
 /// A node as it last posted itself.
 #[derive(Clone, PartialEq, Debug, Serialize, ToSchema)]
 pub struct NodeItem {
-    node_id: String,
+    id: String,
     incarnation: String,
     /// `serving`, `draining` or `gone`.
     state: &'static str,
@@ -137,7 +139,7 @@ impl NodeItem {
     /// `believed`: how long a node is believed after it was heard.
     pub fn new(row: NodeRow, believed: std::time::Duration) -> Self {
         NodeItem {
-            node_id: row.node.0,
+            id: row.node.0,
             incarnation: row.incarnation.to_string(),
             state: row.state.as_str(),
             live: row.state != NodeState::Gone && row.heartbeat_age <= believed,
@@ -152,10 +154,6 @@ impl NodeItem {
 
 impl From<NodeRow> for Actors {
     fn from(row: NodeRow) -> Self {
-        Actors {
-            node_id: row.node.0,
-            heartbeat_age_seconds: row.heartbeat_age.as_secs_f64(),
-            actors: Raw(row.tree),
-        }
+        Actors { node_id: row.node.0, heartbeat_age_seconds: row.heartbeat_age.as_secs_f64(), actors: Raw(row.tree) }
     }
 }

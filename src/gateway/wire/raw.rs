@@ -23,7 +23,11 @@ impl Serialize for Raw {
 
 /// RFC 3339 in UTC with milliseconds.
 pub fn time(at: Timestamp) -> String {
-    let at = DateTime::from_timestamp_millis(at.0).unwrap_or(if at.0 < 0 { DateTime::<chrono::Utc>::MIN_UTC } else { DateTime::<chrono::Utc>::MAX_UTC });
+    let at = DateTime::from_timestamp_millis(at.0).unwrap_or(if at.0 < 0 {
+        DateTime::<chrono::Utc>::MIN_UTC
+    } else {
+        DateTime::<chrono::Utc>::MAX_UTC
+    });
     at.to_rfc3339_opts(SecondsFormat::Millis, true)
 }
 
