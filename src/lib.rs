@@ -5,4 +5,5 @@ pub mod adapters;
 pub mod boot;
 pub mod cli;
 pub mod config;
+pub mod gateway;
 pub mod telemetry;
