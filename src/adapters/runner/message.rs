@@ -68,6 +68,7 @@ enum Told<'a> {
     Pong {
         n: u64,
     },
+    Described,
     #[serde(other)]
     Unknown,
 }
@@ -84,6 +85,8 @@ enum FailedAs {
 #[derive(PartialEq, Debug)]
 pub enum Message {
     Event(HostEvent),
+    /// The body describes plugins; of a process that was started for that.
+    Described,
     /// A type of message that this version does not know: to be ignored.
     Unknown,
 }
@@ -106,6 +109,7 @@ pub fn read(frame: &Frame) -> Result<Message, String> {
         Told::Done { run } => of_run(run, done(frame)),
         Told::Failed { run, kind, code, detail, retry_after } => failed(run, kind, &code, &detail, retry_after),
         Told::Pong { n } => HostEvent::Pong { number: n },
+        Told::Described => return Ok(Message::Described),
         Told::Unknown => return Ok(Message::Unknown),
     };
     Ok(Message::Event(event))
