@@ -15,7 +15,7 @@ use tokio_util::task::TaskTracker;
 use windlass_actors::domain::Kind;
 use windlass_actors::ports::clock::TokioClock;
 use windlass_actors::ports::ledger::Backoff;
-use windlass_actors::ports::{Registry, Runner, SharedStore};
+use windlass_actors::ports::{Runner, SharedStore};
 use windlass_actors::supervise::{Exit, KillMode, Roster};
 use windlass_actors::tree::{DrainReport, Node, Shared, TableQueue, World, take_back_predecessors};
 
@@ -163,17 +163,19 @@ async fn start_node(
     let world = World {
         intake: Arc::new(TableQueue::new(store.clone())),
         store,
-        runner: Arc::new(Runners::new().with(Kind::Python, Arc::new(runner) as Arc<dyn Runner>)),
+        runner: Arc::new(Runners::new(vec![(Kind::Python, Arc::new(runner) as Arc<dyn Runner>)])),
         clock: Arc::new(TokioClock::new()),
         dice: Arc::new(Chance),
         observer: Meter::new(&types),
     };
     let node = Node::start(settings, world, types).await?;
-    node.shared().roster.on_restart(Box::new(|path, exit| {
-        record::actor_restarted(&label(path));
-        tracing::warn!(actor = path, ?exit, "an actor was restarted");
-    }));
+    node.shared().roster.on_restart(Box::new(restarted));
     Ok(node)
+}
+
+fn restarted(path: &str, exit: &Exit) {
+    record::actor_restarted(&label(path));
+    tracing::warn!(actor = path, ?exit, "an actor was restarted");
 }
 
 fn parts(

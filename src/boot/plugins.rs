@@ -8,8 +8,7 @@ use windlass_actors::domain::TaskType;
 
 use super::error::BootError;
 use super::settings;
-use crate::adapters::runner::discover::{Discovery, discover};
-use crate::adapters::runner::{ProcessOptions, ProcessRunner, sdk};
+use crate::adapters::runner::{Discovery, ProcessOptions, ProcessRunner, discover, sdk};
 use crate::config::{Config, OnPluginError};
 
 /// A launcher such as pyenv's is a script: asking it once spares each host that.
@@ -24,7 +23,7 @@ pub struct Plugins {
 impl Plugins {
     /// Unpacks the SDK below `data` and describes the configured folders. Faults are in `found`.
     pub async fn find(config: &Config, data: &Path, mark: String) -> Result<Plugins, BootError> {
-        let sdk = sdk::materialise(data)?;
+        let sdk = sdk::materialise_sdk(data)?;
         let python = interpreter().await;
         let mut options = ProcessOptions::new(python, sdk, mark, data.to_owned());
         options.secrets = secrets(config);

@@ -9,7 +9,7 @@ use windlass_actors::domain::{Incarnation, NodeId, Owner, Takeover};
 use windlass_actors::ports::rules::Sizes;
 use windlass_actors::tree;
 
-use crate::adapters::runner::discover::{DiscoverOptions, TypeOverride};
+use crate::adapters::runner::{DiscoverOptions, TypeOverride};
 use crate::adapters::sqlite;
 use crate::config::{self, Config};
 use crate::gateway;
