@@ -135,7 +135,11 @@ async fn check_queue(store: &dyn windlass_actors::ports::Store) -> Result<(), Bo
     if found == QUEUE { Ok(()) } else { Err(BootError::OtherQueue { found }) }
 }
 
-async fn take_back(store: &SharedStore, config: &Config, settings: &windlass_actors::tree::Settings) -> Result<(), BootError> {
+async fn take_back(
+    store: &SharedStore,
+    config: &Config,
+    settings: &windlass_actors::tree::Settings,
+) -> Result<(), BootError> {
     let backoff = Backoff { base: config.retry.base, cap: config.retry.cap, dice: rand::random() };
     let ours = settings.owner.incarnation;
     let taken = take_back_predecessors(store, settings.data_uuid, ours, backoff).await?;

@@ -11,11 +11,15 @@ use super::data_folder::FolderError;
 pub enum BootError {
     #[error(transparent)]
     Folder(#[from] FolderError),
-    #[error("cannot listen on `{address}` (`gateway.listen`, `--listen`): {error}; allowed is a free address of this host")]
+    #[error(
+        "cannot listen on `{address}` (`gateway.listen`, `--listen`): {error}; allowed is a free address of this host"
+    )]
     Listen { address: SocketAddr, error: std::io::Error },
-    #[error("{0}; look at `windlass doctor`")]
+    #[error("{0}")]
     Store(#[from] LedgerError),
-    #[error("this database was set up with the queue `{found}`, this process uses `table`: allowed is one kind for all")]
+    #[error(
+        "this database was set up with the queue `{found}`, this process uses `table`: allowed is one kind for all"
+    )]
     OtherQueue { found: String },
     #[error("{count} plugin faults, and `node.on_plugin_error` is `fail`; look at `windlass plugins check`")]
     Plugins { count: usize },
@@ -38,9 +42,10 @@ pub enum BootFault {
 impl BootError {
     pub fn fault(&self) -> BootFault {
         match self {
-            BootError::Folder(_) | BootError::Listen { .. } | BootError::OtherQueue { .. } | BootError::Plugins { .. } => {
-                BootFault::Configuration
-            }
+            BootError::Folder(_)
+            | BootError::Listen { .. }
+            | BootError::OtherQueue { .. }
+            | BootError::Plugins { .. } => BootFault::Configuration,
             BootError::Store(_) => BootFault::Unreachable,
             BootError::Io(_) | BootError::Metrics(_) | BootError::Tree(_) => BootFault::Failed,
         }
