@@ -120,7 +120,9 @@ async fn the_role_of_a_client_goes_with_its_task() {
 #[tokio::test]
 async fn without_keys_pages_of_other_sites_are_kept_out() {
     let world = World::new().await;
-    let from = |origin: &str| world.request(Method::POST, "/api/v1/tasks").header("origin", origin).body("{\"task_type\":\"hello\"}");
+    let from = |origin: &str| {
+        world.request(Method::POST, "/api/v1/tasks").header("origin", origin).body("{\"task_type\":\"hello\"}")
+    };
     let foreign = from("https://example.com").send().await.unwrap();
     refused(answer(foreign).await, 403, "UNTRUSTED_ORIGIN");
     let own = from(&format!("http://{}", world.address)).send().await.unwrap();

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use async_trait::async_trait;
+use metrics_exporter_prometheus::PrometheusBuilder;
 use reqwest::Method;
 use serde_json::{Value, json};
 use windlass::gateway::{Admin, Readiness};
@@ -13,8 +14,8 @@ use super::support::*;
 #[tokio::test]
 async fn types_nodes_and_figures_are_shown() {
     let world = World::new().await;
-    world.create().await;
     world.dead_letter().await;
+    world.create().await;
     let (_, types) = world.get("/api/v1/task-types").await;
     let hello = &types["task_types"][0];
     assert_eq!((&hello["type"], &hello["available"], &hello["instances"]), (&json!("hello"), &json!(true), &json!(1)));
@@ -52,6 +53,47 @@ async fn readiness_has_its_reasons() {
     assert_eq!((status.as_u16(), &body["reasons"][0]), (503, &json!("the pool of `hello` has no host")));
     assert_eq!(world.get("/healthz").await.0, 200);
     assert!(world.get("/metrics").await.1.as_str().unwrap().contains("windlass_build_info 1"));
+}
+
+#[tokio::test]
+async fn a_scrape_has_the_clusters_figures_and_forgets_what_is_gone() {
+    let recorder = PrometheusBuilder::new().build_recorder();
+    let handle = recorder.handle();
+    // The test and its gateway share this thread, and no other test does.
+    let _guard = metrics::set_default_local_recorder(&recorder);
+    let world = World::with(Extras { metrics: Some(handle), ..Extras::default() }).await;
+    let dead = world.dead_letter().await;
+    let id = world.create().await;
+    let reader = super::streams::open(&world, id, None).await;
+    let scrape = || async { world.get("/metrics").await.1.as_str().unwrap().to_owned() };
+    let text = scrape().await;
+    for line in [
+        "windlass_tasks_created_total{task_type=\"hello\"} 2",
+        "windlass_tasks{task_type=\"hello\",status=\"queued\"} 1",
+        "windlass_dead_letters{task_type=\"hello\"} 1",
+        "windlass_sse_clients 1",
+    ] {
+        assert!(text.contains(line), "{line}:\n{text}");
+    }
+    assert!(text.contains("windlass_oldest_task_age_seconds{task_type=\"hello\",status=\"queued\"}"));
+    assert!(!text.contains(&id.to_string()));
+    drop(reader);
+    world.post(&format!("/api/v1/tasks/{id}/cancel"), json!({})).await;
+    world.post("/api/v1/dead-letters/discard", json!({"ids": [dead]})).await;
+    let gone = [
+        "windlass_tasks{task_type=\"hello\",status=\"queued\"} 0",
+        "windlass_dead_letters{task_type=\"hello\"} 0",
+        "windlass_sse_clients 0",
+    ];
+    patiently(async {
+        loop {
+            let text = scrape().await;
+            if gone.iter().all(|line| text.contains(line)) {
+                break;
+            }
+        }
+    })
+    .await;
 }
 
 struct Lever(AtomicBool);

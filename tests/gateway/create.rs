@@ -26,9 +26,31 @@ async fn a_task_is_created_and_told_where_it_is() {
     let (status, task) = world.get(&location).await;
     assert_eq!(status, 200);
     let expected = [
-        "attempt", "attempts", "cancel_requested_at", "created_at", "dead_lettered", "deadline_at", "epoch", "error",
-        "finished_at", "last_seq", "lease_until", "max_attempts", "metadata", "node_id", "not_before", "owner",
-        "partial", "priority", "progress", "result", "stage", "started_at", "status", "task_id", "task_type",
+        "attempt",
+        "attempts",
+        "cancel_requested_at",
+        "created_at",
+        "dead_lettered",
+        "deadline_at",
+        "epoch",
+        "error",
+        "finished_at",
+        "last_seq",
+        "lease_until",
+        "max_attempts",
+        "metadata",
+        "node_id",
+        "not_before",
+        "owner",
+        "partial",
+        "priority",
+        "progress",
+        "result",
+        "stage",
+        "started_at",
+        "status",
+        "task_id",
+        "task_type",
     ];
     let mut names: Vec<_> = task.as_object().unwrap().keys().map(String::as_str).collect();
     names.sort_unstable();
@@ -143,6 +165,7 @@ async fn faults_are_named_all_at_once() {
     let world = World::new().await;
     let body = json!({"task_type": "hello", "priority": 10, "prioritty": 1, "timeout_seconds": 0, "payload": "x"});
     let problem = refused(world.post("/api/v1/tasks", body).await, 422, "INVALID_REQUEST");
-    let pointers: Vec<_> = problem["errors"].as_array().unwrap().iter().map(|e| e["pointer"].as_str().unwrap()).collect();
+    let pointers: Vec<_> =
+        problem["errors"].as_array().unwrap().iter().map(|e| e["pointer"].as_str().unwrap()).collect();
     assert_eq!(pointers, ["/prioritty", "/payload", "/priority", "/timeout_seconds"]);
 }

@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicU8, Ordering};
 use std::time::Duration;
 
 use async_trait::async_trait;
-use tokio::sync::broadcast;
+use tokio::sync::{Notify, broadcast};
 use windlass_actors::domain::{Incarnation, LeaseKey, NewTask, NodeId, Owner, Task, TaskId, Timestamp, TypeName};
 use windlass_actors::ports::ledger::*;
 use windlass_actors::ports::records::*;
@@ -26,11 +26,13 @@ pub enum Mood {
 pub struct Flaky {
     inner: SharedStore,
     mood: AtomicU8,
+    /// Rings when somebody asks where a task stands, past all its events.
+    pub asked_standing: Notify,
 }
 
 impl Flaky {
     pub fn new(inner: SharedStore) -> Self {
-        Flaky { inner, mood: AtomicU8::new(0) }
+        Flaky { inner, mood: AtomicU8::new(0), asked_standing: Notify::new() }
     }
 
     pub fn be(&self, mood: Mood) {
@@ -102,7 +104,11 @@ impl Records for Flaky {
         self.inner().await?.tasks(filter, page).await
     }
     async fn events(&self, id: TaskId, after: i64, limit: u32) -> Result<Option<Events>, LedgerError> {
-        self.inner().await?.events(id, after, limit).await
+        let answer = self.inner().await?.events(id, after, limit).await;
+        if after == i64::MAX {
+            self.asked_standing.notify_waiters();
+        }
+        answer
     }
     async fn stats(&self) -> Result<Stats, LedgerError> {
         self.inner().await?.stats().await

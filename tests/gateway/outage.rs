@@ -16,7 +16,12 @@ async fn a_store_that_is_away_is_503_and_the_gateway_comes_back_with_it() {
     let world = World::new().await;
     let id = world.create().await;
     world.flaky.be(Mood::Away);
-    for path in ["/api/v1/tasks".to_owned(), format!("/api/v1/tasks/{id}"), format!("/api/v1/tasks/{id}/events"), "/api/v1/stats".into()] {
+    for path in [
+        "/api/v1/tasks".to_owned(),
+        format!("/api/v1/tasks/{id}"),
+        format!("/api/v1/tasks/{id}/events"),
+        "/api/v1/stats".into(),
+    ] {
         let response = world.request(reqwest::Method::GET, &path).send().await.unwrap();
         assert_eq!(response.headers()["retry-after"], "5");
         refused(answer(response).await, 503, "STORE_UNAVAILABLE");
@@ -36,7 +41,8 @@ async fn a_store_that_is_away_is_503_and_the_gateway_comes_back_with_it() {
 
 #[tokio::test]
 async fn a_store_that_does_not_answer_is_503_in_time() {
-    let world = World::with_settings(Settings { store_timeout: Duration::from_millis(100), ..Settings::default() }).await;
+    let world =
+        World::with_settings(Settings { store_timeout: Duration::from_millis(100), ..Settings::default() }).await;
     let id = world.create().await;
     world.flaky.be(Mood::Silent);
     refused(world.get(&format!("/api/v1/tasks/{id}")).await, 503, "STORE_UNAVAILABLE");
@@ -97,12 +103,13 @@ async fn a_stop_ends_streams_and_waits() {
     let mut reader = Reader::new(open(&world, id, None).await);
     assert_eq!(reader.next().await.unwrap().0, 1);
     let path = format!("/api/v1/tasks/{id}?wait=60");
-    let waits = world.get(&path);
-    let stops = async {
-        // The wait has its answer only after this; if it has not begun yet, it is refused at the door.
+    let waiting = world.flaky.asked_standing.notified();
+    let stop = async {
+        waiting.await;
+        world.shutdown.cancel();
         assert!(reader.next().await.is_none());
     };
-    world.shutdown.cancel();
-    let (_, ()) = tokio::join!(tokio::time::timeout(PATIENCE, async { drop(waits) }), stops);
+    let ((status, task), ()) = tokio::join!(world.get(&path), stop);
+    assert_eq!((status.as_u16(), &task["status"]), (200, &json!("queued")));
     world.stop().await;
 }

@@ -111,7 +111,11 @@ async fn a_reader_resumes_after_every_number_and_after_the_last_there_is_nothing
     let path = format!("/api/v1/tasks/{id}/events?after=1");
     let request = world.request(Method::GET, &path).header("accept", "text/event-stream").header("last-event-id", "4");
     assert_eq!(Reader::new(request.send().await.unwrap()).rest().await, [5, 6]);
-    refused(answer(world.request(Method::GET, &path).header("last-event-id", "x").send().await.unwrap()).await, 400, "INVALID_PARAMETER");
+    refused(
+        answer(world.request(Method::GET, &path).header("last-event-id", "x").send().await.unwrap()).await,
+        400,
+        "INVALID_PARAMETER",
+    );
     let unknown = TaskId(uuid::Uuid::now_v7());
     refused(answer(open(&world, unknown, None).await).await, 404, "TASK_NOT_FOUND");
 }
@@ -123,7 +127,6 @@ async fn a_thousand_streams_opened_around_the_end_all_hear_it_and_are_closed() {
     let key = world.claim("hello").await;
     world.record(key, 0, &["a"]).await;
     let read = |_| async {
-        // Opened anew until it is taken: a kernel may refuse when so many knock at once.
         let mut reader = Reader::new(open(&world, id, None).await);
         let mut last = None;
         while let Some(frame) = reader.next().await {
@@ -151,7 +154,9 @@ async fn every_kind_of_end_is_told() {
         kind: windlass_actors::domain::ErrorKind::Permanent,
     };
     let complete = Verdict::Complete { result: Json::trusted("1") };
-    for (verdict, status) in [(complete, Status::Succeeded), (failed, Status::Failed), (Verdict::Cancel, Status::Cancelled)] {
+    for (verdict, status) in
+        [(complete, Status::Succeeded), (failed, Status::Failed), (Verdict::Cancel, Status::Cancelled)]
+    {
         let id = world.create().await;
         let key = world.claim("hello").await;
         let mut reader = Reader::new(open(&world, id, Some(1)).await);
@@ -254,7 +259,8 @@ async fn a_reader_that_is_stuck_is_dropped_and_holds_up_nobody() {
     let id = world.create().await;
     let key = world.claim("hello").await;
     let mut stuck = TcpStream::connect(&world.address).await.unwrap();
-    let request = format!("GET /api/v1/tasks/{id}/events HTTP/1.1\r\nhost: localhost\r\naccept: text/event-stream\r\n\r\n");
+    let request =
+        format!("GET /api/v1/tasks/{id}/events HTTP/1.1\r\nhost: localhost\r\naccept: text/event-stream\r\n\r\n");
     stuck.write_all(request.as_bytes()).await.unwrap();
     let large = "x".repeat(50_000);
     let record = async {

@@ -4,6 +4,7 @@ use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
 
+use metrics_exporter_prometheus::PrometheusHandle;
 use reqwest::{Method, RequestBuilder, Response, StatusCode};
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -54,6 +55,7 @@ pub struct Extras {
     pub readiness: Readiness,
     pub tree: Option<Value>,
     pub admin: Option<Arc<dyn Admin>>,
+    pub metrics: Option<PrometheusHandle>,
 }
 
 impl World {
@@ -198,11 +200,13 @@ impl World {
 }
 
 pub fn parts(store: SharedStore, extras: Extras, shutdown: CancellationToken) -> GatewayParts {
-    let Extras { settings, readiness, tree, admin } = extras;
+    let Extras { settings, readiness, tree, admin, metrics } = extras;
     GatewayParts {
         store,
         settings,
-        metrics: Arc::new(|| "windlass_build_info 1\n".to_owned()),
+        metrics: Arc::new(move || {
+            metrics.as_ref().map_or_else(|| "windlass_build_info 1\n".to_owned(), PrometheusHandle::render)
+        }),
         readiness: Arc::new(move || readiness.clone()),
         tree: tree.map(|tree| Arc::new(move || tree.clone()) as Arc<dyn Fn() -> Value + Send + Sync>),
         admin,
