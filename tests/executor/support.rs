@@ -11,6 +11,7 @@ use windlass_actors::decide::retry::RetryPolicy;
 use windlass_actors::domain::{
     Incarnation, Json, Kind, NewTask, NodeId, Owner, Status, Task, TaskId, TaskType, TypeName,
 };
+use windlass_actors::invariants::{CATALOGUE, Context};
 use windlass_actors::ports::clock::TokioClock;
 use windlass_actors::ports::ledger::Created;
 use windlass_actors::ports::observer::{Fact, Observer};
@@ -79,7 +80,7 @@ pub struct Rig {
     pub node: Option<Node>,
     pub settings: Settings,
     pub types: Vec<TaskType>,
-    pub folder: tempfile::TempDir,
+    _folder: tempfile::TempDir,
 }
 
 pub fn type_name(name: &str) -> TypeName {
@@ -113,25 +114,19 @@ pub fn settings() -> Settings {
 }
 
 impl Rig {
+    /// A node that runs.
     pub async fn start(types: Vec<TaskType>) -> Rig {
-        let folder = tempfile::tempdir().unwrap();
-        let store: SharedStore =
-            SqliteStore::open(folder.path().join("windlass.db"), Options::default()).await.unwrap();
-        Rig::on(store, folder, types).await
-    }
-
-    pub async fn on(store: SharedStore, folder: tempfile::TempDir, types: Vec<TaskType>) -> Rig {
-        let mut rig = Rig {
-            store,
-            runner: ScriptedRunner::new(),
-            facts: Arc::new(Facts::default()),
-            node: None,
-            settings: settings(),
-            types,
-            folder,
-        };
+        let mut rig = Rig::new(types).await;
         rig.begin().await;
         rig
+    }
+
+    /// A store, and all that a node needs.
+    pub async fn new(types: Vec<TaskType>) -> Rig {
+        let folder = tempfile::tempdir().unwrap();
+        let store = SqliteStore::open(folder.path().join("windlass.db"), Options::default()).await.unwrap();
+        let (runner, facts) = (ScriptedRunner::new(), Arc::new(Facts::default()));
+        Rig { store, runner, facts, node: None, settings: settings(), types, _folder: folder }
     }
 
     /// Starts the node (again, after it was taken).
@@ -214,8 +209,36 @@ impl Rig {
         self.until(id, |task| task.status == Status::Running).await
     }
 
-    /// Waits for an actor's row to say something.
-    pub async fn actor(&self, path: &str) -> bool {
-        self.node().tree().iter().any(|row| row.path == path)
+    /// What must hold once nothing runs: every slot is free, nothing of a run is left, the record shows no violation.
+    pub async fn quiet(&self) {
+        let free = async {
+            let shared = self.node().shared();
+            while !shared.holdings.is_empty() || shared.health.types().values().any(|t| t.busy > 0) {
+                tokio::time::sleep(Duration::from_millis(5)).await;
+            }
+        };
+        tokio::time::timeout(PATIENCE, free).await.expect("every slot is free when quiet");
+        assert_eq!(self.runner.alive(), [], "no run is left");
+        self.audit().await;
+    }
+
+    /// The invariants that a record can show.
+    pub async fn audit(&self) {
+        let context = Context { recovery: Duration::from_secs(4) };
+        let mut after = None;
+        loop {
+            let page = self.store.facts(after, 500).await.unwrap();
+            let Some(last) = page.last() else { return };
+            after = Some(last.id);
+            for facts in &page {
+                for invariant in CATALOGUE {
+                    if let Some(found) = (invariant.violated)(facts, &context) {
+                        panic!("{} ({}) violated by {}: {found}", invariant.id, invariant.sentence, facts.id);
+                    }
+                }
+                let starts = self.runner.starts(|key| key.task == facts.id);
+                assert!(starts as i64 <= facts.attempts, "{} real starts, {} attempts", starts, facts.attempts);
+            }
+        }
     }
 }

@@ -9,10 +9,10 @@ pub struct Room {
     pub slots: u32,
     /// Seats of its type in hosts that are ready.
     pub seats: u32,
-    /// Leases that are alive, suspects in hosts of their own not among them.
+    /// Leases that are alive.
     pub leases: u32,
-    /// A suspect of this pool runs.
-    pub suspect_here: bool,
+    /// Of them, suspects: each has a host of its own, and needs no seat.
+    pub suspects: u32,
     /// A task that two owners died with runs on this node.
     pub suspect_on_node: bool,
 }
@@ -20,14 +20,19 @@ pub struct Room {
 /// Never more in one statement: keeps a claim's commit short.
 pub const MOST_AT_ONCE: u32 = 100;
 
+/// Additional hosts for suspects, at most: each may load a model.
+pub const MOST_SUSPECTS: u32 = 4;
+
 /// How many to claim.
 pub fn most(room: &Room) -> u32 {
-    room.slots.min(room.seats).saturating_sub(room.leases).min(MOST_AT_ONCE)
+    let seated = room.leases.saturating_sub(room.suspects);
+    let free = room.slots.saturating_sub(room.leases).min(room.seats.saturating_sub(seated));
+    free.min(MOST_AT_ONCE)
 }
 
 /// The most suspicious task that may be among them: one suspect a host, one a node after two losses.
 pub fn suspects(room: &Room) -> Suspicion {
-    match (room.suspect_here, room.suspect_on_node) {
+    match (room.suspects >= MOST_SUSPECTS, room.suspect_on_node) {
         (true, _) => Suspicion::None,
         (false, true) => Suspicion::Host,
         (false, false) => Suspicion::Node,
@@ -38,7 +43,7 @@ pub fn suspects(room: &Room) -> Suspicion {
 mod tests {
     use super::*;
 
-    const ROOM: Room = Room { slots: 8, seats: 8, leases: 3, suspect_here: false, suspect_on_node: false };
+    const ROOM: Room = Room { slots: 8, seats: 8, leases: 3, suspects: 0, suspect_on_node: false };
 
     #[test]
     fn a_pool_claims_what_its_ready_hosts_have_seats_for() {
@@ -49,9 +54,15 @@ mod tests {
     }
 
     #[test]
+    fn a_suspect_uses_a_slot_but_no_seat() {
+        assert_eq!(most(&Room { seats: 4, suspects: 2, ..ROOM }), 3);
+        assert_eq!(most(&Room { slots: 4, suspects: 2, ..ROOM }), 1);
+    }
+
+    #[test]
     fn one_suspect_a_host_and_one_a_node() {
         assert_eq!(suspects(&ROOM), Suspicion::Node);
         assert_eq!(suspects(&Room { suspect_on_node: true, ..ROOM }), Suspicion::Host);
-        assert_eq!(suspects(&Room { suspect_here: true, ..ROOM }), Suspicion::None);
+        assert_eq!(suspects(&Room { suspects: MOST_SUSPECTS, ..ROOM }), Suspicion::None);
     }
 }

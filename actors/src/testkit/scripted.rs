@@ -13,7 +13,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, watch};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
@@ -49,6 +49,7 @@ struct Book {
     lines: Mutex<Vec<Executed>>,
     hosts: AtomicU32,
     failing_starts: AtomicU32,
+    held: watch::Sender<bool>,
 }
 
 /// Launches scripted hosts. Clones share one book.
@@ -63,6 +64,11 @@ impl ScriptedRunner {
     /// The next `n` hosts do not start.
     pub fn fail_starts(&self, n: u32) {
         self.0.failing_starts.store(n, Ordering::SeqCst);
+    }
+
+    /// While held, hosts that start do not become ready.
+    pub fn hold_starts(&self, held: bool) {
+        self.0.held.send_replace(held);
     }
 
     pub fn executed(&self) -> Vec<Executed> {
@@ -195,9 +201,15 @@ impl Life {
             (self.sink)(HostEvent::StartFailed { error: TaskError::new("SETUP_FAILED", "scripted") });
             return self.exit(ExitCause::Status(1));
         }
-        (self.sink)(HostEvent::Ready { pid: None });
+        let mut held = self.book.held.subscribe();
+        let mut ready = false;
         loop {
             let cause = tokio::select! {
+                _ = held.wait_for(|held| !held), if !ready => {
+                    ready = true;
+                    (self.sink)(HostEvent::Ready { pid: None });
+                    None
+                }
                 order = inbox.recv() => match order {
                     None | Some(Order::Kill) => Some(ExitCause::Killed),
                     Some(Order::Do(command)) => self.obey(command),

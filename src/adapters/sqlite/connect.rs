@@ -29,10 +29,11 @@ fn common(path: &Path, options: &Options) -> SqliteConnectOptions {
         .disable_statement_logging()
 }
 
-/// Opens the connection that writes, and makes the file where there is none.
-pub(super) async fn writer(path: &Path, options: &Options) -> Result<SqliteConnection, Fault> {
+/// Opens the connection that writes. Only the first one may make the file: one that vanished is an outage, not a new
+/// store.
+pub(super) async fn writer(path: &Path, options: &Options, first: bool) -> Result<SqliteConnection, Fault> {
     let mut connect = common(path, options)
-        .create_if_missing(true)
+        .create_if_missing(first)
         .journal_mode(SqliteJournalMode::Wal)
         .pragma("journal_size_limit", WAL_LIMIT)
         .pragma("wal_autocheckpoint", "1000");

@@ -63,12 +63,16 @@ impl SqliteStore {
     /// Opens the file, makes it where there is none, and brings its schema up to date.
     pub async fn open(path: impl AsRef<Path>, options: Options) -> Result<Arc<Self>, LedgerError> {
         let path = path.as_ref().to_owned();
-        let mut conn = connect::writer(&path, &options).await?;
+        let mut conn = connect::writer(&path, &options, true).await?;
         migrate(&mut conn).await?;
         let (calls, waiting) = mpsc::channel(options.queue.max(1));
         let (signals, _) = broadcast::channel(SIGNALS);
         let (readers, sizes) = (connect::readers(&path, &options), options.sizes);
         let writer = Writer { path, options, signals: signals.clone(), conn: Some(conn) };
+        #[expect(
+            clippy::disallowed_methods,
+            reason = "it ends by itself when the last handle to the store is dropped"
+        )]
         tokio::spawn(writer.serve(waiting));
         Ok(Arc::new(SqliteStore { calls, readers, signals, sizes }))
     }

@@ -106,7 +106,7 @@ impl Writer {
     async fn attempt(&mut self, jobs: &mut [Box<dyn Job>]) -> Result<(), Fault> {
         let conn = match &mut self.conn {
             Some(conn) => conn,
-            none => none.insert(connect::writer(&self.path, &self.options).await?),
+            none => none.insert(connect::writer(&self.path, &self.options, false).await?),
         };
         conn.execute("BEGIN IMMEDIATE").await?;
         match run(conn, &self.options, jobs).await {
@@ -135,4 +135,43 @@ async fn run(conn: &mut SqliteConnection, options: &Options, jobs: &mut [Box<dyn
     let signals = tx.signals;
     conn.execute("COMMIT").await?;
     Ok(signals)
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::sync::oneshot;
+    use windlass_actors::ports::ledger::LedgerError;
+
+    use super::super::keep::Probe;
+    use super::super::verb::Pending;
+    use super::super::{MIGRATIONS, SIGNALS};
+    use super::*;
+
+    async fn probe(writer: &mut Writer) -> Result<Timestamp, LedgerError> {
+        let (reply, answer) = oneshot::channel();
+        writer.batch(&mut vec![Box::new(Pending::new(Probe, reply))]).await;
+        answer.await.unwrap()
+    }
+
+    #[tokio::test]
+    async fn a_read_only_database_is_an_outage_and_ends_with_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let (path, options) = (folder.path().join("store.db"), Options::default());
+        let mut conn = connect::writer(&path, &options, true).await.unwrap();
+        MIGRATIONS.run(&mut conn).await.unwrap();
+        conn.execute("PRAGMA query_only = on").await.unwrap();
+        let mut writer = Writer { path, options, signals: broadcast::channel(SIGNALS).0, conn: Some(conn) };
+        let away = LedgerError::Unavailable("the database is read-only".to_owned());
+        assert_eq!(probe(&mut writer).await, Err(away));
+        assert!(probe(&mut writer).await.is_ok(), "on a new connection");
+    }
+
+    #[tokio::test]
+    async fn a_file_that_vanished_is_not_made_anew() {
+        let folder = tempfile::tempdir().unwrap();
+        let (path, options) = (folder.path().join("store.db"), Options::default());
+        let mut writer = Writer { path, options, signals: broadcast::channel(SIGNALS).0, conn: None };
+        let away = LedgerError::Unavailable("the database file can't be opened".to_owned());
+        assert_eq!(probe(&mut writer).await, Err(away));
+    }
 }

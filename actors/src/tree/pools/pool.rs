@@ -182,7 +182,7 @@ impl Pool {
             slots: self.task_type.slots(),
             seats: self.seats,
             leases: u32::try_from(self.rows.len()).unwrap_or(u32::MAX),
-            suspect_here: self.rows.values().any(|row| row.suspect),
+            suspects: u32::try_from(self.rows.values().filter(|row| row.suspect).count()).unwrap_or(u32::MAX),
             suspect_on_node: false,
         }
     }
@@ -194,7 +194,7 @@ impl Pool {
         if self.claiming.is_some() || self.recovery.is_some() || most == 0 || self.shared.health.is_draining() {
             return;
         }
-        let pass = if room.suspect_here { None } else { self.shared.suspects.try_pass() };
+        let pass = self.shared.suspects.try_pass();
         let suspects = suspects(&Room { suspect_on_node: pass.is_none(), ..room });
         let request = ClaimNext {
             task_type: self.task_type.name.clone(),
@@ -258,6 +258,8 @@ impl Pool {
                 self.place.state("serving");
             }
         }
+        // an answer has one suspect at most: there may be more
+        self.hungry |= answer.claimed.iter().any(|claimed| claimed.suspect > Suspicion::None);
         for claimed in answer.claimed {
             let pass = if claimed.suspect == Suspicion::Node { pass.take() } else { None };
             self.start_lease(claimed, pass).await;
