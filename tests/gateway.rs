@@ -1,22 +1,49 @@
-//! The gateway over a real socket and a real store: every call, every code, and what strangers send.
+//! The gateway over a real socket, on both embedded stores: every call, every code, and what strangers send.
 
-#[path = "gateway/access.rs"]
-mod access;
-#[path = "gateway/bodies.rs"]
-mod bodies;
-#[path = "gateway/bulk.rs"]
-mod bulk;
-#[path = "gateway/cluster.rs"]
-mod cluster;
-#[path = "gateway/create.rs"]
-mod create;
-#[path = "gateway/flaky.rs"]
-mod flaky;
-#[path = "gateway/outage.rs"]
-mod outage;
-#[path = "gateway/streams.rs"]
-mod streams;
-#[path = "gateway/support.rs"]
-mod support;
-#[path = "gateway/tasks.rs"]
-mod tasks;
+use std::path::Path;
+use std::sync::Arc;
+
+use windlass::adapters::sqlite::{Options, SqliteStore, Synchronous};
+use windlass_actors::ports::SharedStore;
+use windlass_actors::testkit::MemoryStore;
+
+async fn sqlite(folder: &Path) -> SharedStore {
+    let options = Options { synchronous: Synchronous::Normal, ..Options::default() };
+    SqliteStore::open(folder.join("db"), options).await.unwrap()
+}
+
+async fn memory(_folder: &Path) -> SharedStore {
+    Arc::new(MemoryStore::new())
+}
+
+#[path = "gateway"]
+mod on_sqlite {
+    use super::sqlite as open_store;
+
+    mod access;
+    mod bodies;
+    mod bulk;
+    mod cluster;
+    mod create;
+    mod flaky;
+    mod outage;
+    mod streams;
+    mod support;
+    mod tasks;
+}
+
+#[path = "gateway"]
+mod in_memory {
+    use super::memory as open_store;
+
+    mod access;
+    mod bodies;
+    mod bulk;
+    mod cluster;
+    mod create;
+    mod flaky;
+    mod outage;
+    mod streams;
+    mod support;
+    mod tasks;
+}

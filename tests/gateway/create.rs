@@ -117,6 +117,8 @@ async fn a_type_that_nobody_serves_now_is_offline_or_waits() {
         let world = World::with_settings(Settings { offline, ..Settings::default() }).await;
         world.posts(vec![], NodeState::Gone).await;
         world.store.withdraw(&world.owner.node, world.owner.incarnation).await.unwrap();
+        // What is cached may be a second old; this answer never is, and renews it.
+        assert_eq!(world.get("/api/v1/task-types").await.1["task_types"][0]["available"], false);
         let answer = world.post("/api/v1/tasks", json!({"task_type": "hello"})).await;
         match offline {
             Offline::Reject => drop(refused(answer, 503, "TASK_TYPE_OFFLINE")),

@@ -14,7 +14,6 @@ use tokio::task::JoinSet;
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
-use windlass::adapters::sqlite::{Options, SqliteStore, Synchronous};
 use windlass::gateway::{Admin, GatewayParts, Readiness, Settings, router, serve};
 use windlass_actors::domain::*;
 use windlass_actors::ports::SharedStore;
@@ -71,8 +70,7 @@ impl World {
     pub async fn with(extras: Extras) -> World {
         let _ = rustls::crypto::ring::default_provider().install_default();
         let folder = TempDir::new().unwrap();
-        let options = Options { synchronous: Synchronous::Normal, ..Options::default() };
-        let store: SharedStore = SqliteStore::open(folder.path().join("db"), options).await.unwrap();
+        let store = super::open_store(folder.path()).await;
         let flaky = Arc::new(Flaky::new(store.clone()));
         let shutdown = CancellationToken::new();
         let parts = parts(flaky.clone(), extras, shutdown.clone());
