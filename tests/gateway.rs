@@ -1,5 +1,7 @@
 //! The gateway over a real socket, on both embedded stores: every call, every code, and what strangers send.
 
+#![allow(clippy::duplicate_mod, reason = "the same tests, once a store")]
+
 use std::path::Path;
 use std::sync::Arc;
 
