@@ -29,7 +29,8 @@ async fn host() -> Hosted {
             }
             Ok(Json::null())
         });
-    let types: Vec<TaskType> = ["echo", "panics", "waits", "saves"].map(|t| TaskType::new(name(t), Kind::Inline)).into();
+    let types: Vec<TaskType> =
+        ["echo", "panics", "waits", "saves"].map(|t| TaskType::new(name(t), Kind::Inline)).into();
     let runners = Runners::new(vec![(Kind::Inline, Arc::new(runner))]);
     let mut host = launch(&runners, &types);
     host.until(|event| matches!(event, HostEvent::Ready { pid: None }).then_some(())).await;
@@ -92,7 +93,8 @@ async fn checkpoints_and_outputs_wait_for_their_acks() {
     }
     assert_eq!(host.ended(1).await.unwrap(), "null");
     host.run(2, "saves", "{}");
-    host.until(|event| matches!(event, HostEvent::Run { run: 2, event: RunEvent::Checkpoint { .. } }).then_some(())).await;
+    host.until(|event| matches!(event, HostEvent::Run { run: 2, event: RunEvent::Checkpoint { .. } }).then_some(()))
+        .await;
     host.host.send(HostCommand::Ack { run: 2, reference: 1, fenced: true });
     assert!(matches!(host.ended(2).await, Err(RunEvent::Failed { failure: RunFailure::Cancelled, .. })));
 }

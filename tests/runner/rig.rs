@@ -110,7 +110,8 @@ pub fn launch(runner: &dyn Runner, types: &[TaskType]) -> Hosted {
 }
 
 pub fn describe(pids: &[u32]) -> Vec<String> {
-    let line = |pid: &u32| std::fs::read_to_string(format!("/proc/{pid}/cmdline")).unwrap_or_default().replace('\0', " ");
+    let line =
+        |pid: &u32| std::fs::read_to_string(format!("/proc/{pid}/cmdline")).unwrap_or_default().replace('\0', " ");
     pids.iter().map(line).collect()
 }
 
@@ -176,8 +177,12 @@ impl Hosted {
     /// How that run ended: `Ok` is its result.
     pub async fn ended(&mut self, run: u64) -> Result<String, RunEvent> {
         self.until(|event| match event {
-            HostEvent::Run { run: of, event: RunEvent::Done { result } } if *of == run => Some(Ok(result.as_str().to_owned())),
-            HostEvent::Run { run: of, event: event @ RunEvent::Failed { .. } } if *of == run => Some(Err(event.clone())),
+            HostEvent::Run { run: of, event: RunEvent::Done { result } } if *of == run => {
+                Some(Ok(result.as_str().to_owned()))
+            }
+            HostEvent::Run { run: of, event: event @ RunEvent::Failed { .. } } if *of == run => {
+                Some(Err(event.clone()))
+            }
             _ => None,
         })
         .await

@@ -51,7 +51,9 @@ def infer(model_spec, payload, inference_params):
     while seen.len() < 200 {
         let (reference, value) = host
             .until(|event| match event {
-                HostEvent::Run { event: RunEvent::Output { reference, value }, .. } => Some((*reference, value.clone())),
+                HostEvent::Run { event: RunEvent::Output { reference, value }, .. } => {
+                    Some((*reference, value.clone()))
+                }
                 _ => None,
             })
             .await;

@@ -184,7 +184,8 @@ async fn with_own_interpreters(
     faults: &mut Vec<PluginFault>,
 ) -> Vec<File> {
     let mut all = Vec::new();
-    let mut wanted: BTreeSet<&str> = options.overrides.iter().filter(|(_, o)| o.python.is_some()).map(|(n, _)| n.as_str()).collect();
+    let mut wanted: BTreeSet<&str> =
+        options.overrides.iter().filter(|(_, o)| o.python.is_some()).map(|(n, _)| n.as_str()).collect();
     for file in files {
         let Some((name, python)) = interpreter_of(&file, &options.overrides) else {
             all.push(file);

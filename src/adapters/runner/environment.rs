@@ -70,11 +70,8 @@ pub(super) fn plan(spec: &HostSpec) -> String {
             files.push(file);
         }
     }
-    let types = spec
-        .types
-        .iter()
-        .map(|t| (t.name.to_string(), serde_json::json!({ "threads": t.worker_threads })))
-        .collect();
+    let types =
+        spec.types.iter().map(|t| (t.name.to_string(), serde_json::json!({ "threads": t.worker_threads }))).collect();
     // Strings and numbers always serialize.
     serde_json::to_string(&Plan { group: &spec.group, files, types }).unwrap_or_default()
 }

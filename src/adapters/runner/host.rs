@@ -284,7 +284,8 @@ async fn read(mut frames: FramedRead<tokio::net::unix::OwnedReadHalf, FrameCodec
 }
 
 fn tell(event: HostEvent, life: &Life<'_>) {
-    if let HostEvent::Log { stream, text, .. } | HostEvent::Run { event: RunEvent::Log { stream, text, .. }, .. } = &event
+    if let HostEvent::Log { stream, text, .. } | HostEvent::Run { event: RunEvent::Log { stream, text, .. }, .. } =
+        &event
         && stream == "stderr"
     {
         life.tail.push(text);
@@ -331,7 +332,9 @@ fn exit(end: &End, state: &State, python: &str, tail: &str) -> HostExit {
         End::Unlaunched(why) => (ExitCause::NotLaunched, not_launched(python, why)),
         End::ShimLost => by_order(ExitCause::Signal(9), "signal 9 (SIGKILL), with its shim".to_owned()),
         End::Signal(9) => by_order(ExitCause::Signal(9), format!("signal 9 ({})", signal_name(9))),
-        _ if matches!(order, Some((ExitCause::ProtocolBroken, _))) => by_order(ExitCause::ProtocolBroken, String::new()),
+        _ if matches!(order, Some((ExitCause::ProtocolBroken, _))) => {
+            by_order(ExitCause::ProtocolBroken, String::new())
+        }
         End::Signal(number) => (ExitCause::Signal(*number), format!("signal {number} ({})", signal_name(*number))),
         End::Status(0) if state.shut.load(Ordering::Acquire) => (ExitCause::Ordered, "exit status 0".to_owned()),
         End::Status(status) => (ExitCause::Status(*status), format!("exit status {status}")),

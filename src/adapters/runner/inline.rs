@@ -19,8 +19,8 @@ use windlass_actors::ports::runner::{
     Runner,
 };
 
-use super::inline_run::Run;
 pub use super::inline_run::InlineContext;
+use super::inline_run::Run;
 
 type Handler = Arc<dyn Fn(InlineContext) -> BoxFuture<'static, Result<Json, InlineError>> + Send + Sync>;
 
@@ -80,7 +80,8 @@ impl Runner for InlineRunner {
         let served = |name: &TypeName| Some((name.clone(), self.0.get(name)?.clone()));
         let handlers: HashMap<_, _> = spec.types.iter().filter_map(|t| served(&t.name)).collect();
         let missing = spec.types.iter().find(|t| !handlers.contains_key(&t.name));
-        let failed = missing.map(|t| TaskError::new("NO_HANDLER", format!("no handler is registered for `{}`", t.name)));
+        let failed =
+            missing.map(|t| TaskError::new("NO_HANDLER", format!("no handler is registered for `{}`", t.name)));
         let live = Arc::new(Live {
             sink,
             handlers,

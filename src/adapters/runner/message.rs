@@ -101,7 +101,9 @@ pub fn read(frame: &Frame) -> Result<Message, String> {
         Told::Ready { pid, .. } => HostEvent::Ready { pid },
         Told::Stage { run, name } => of_run(run, RunEvent::Stage { name: cut(&name, MAX_NAME).to_owned() }),
         Told::Progress { run, fraction, message } => of_run(run, progress(fraction, message)),
-        Told::Output { run, r#ref } => of_run(run, RunEvent::Output { reference: r#ref, value: json(frame, "output")? }),
+        Told::Output { run, r#ref } => {
+            of_run(run, RunEvent::Output { reference: r#ref, value: json(frame, "output")? })
+        }
         Told::Checkpoint { run, r#ref } => {
             of_run(run, RunEvent::Checkpoint { reference: r#ref, value: json(frame, "checkpoint")? })
         }

@@ -35,10 +35,7 @@ fn to_pid(text: &str) -> Option<Pid> {
 
 /// All processes of this machine that we can see.
 pub(super) fn all() -> impl Iterator<Item = Pid> {
-    fs::read_dir("/proc")
-        .into_iter()
-        .flatten()
-        .filter_map(|entry| entry.ok()?.file_name().to_str().and_then(to_pid))
+    fs::read_dir("/proc").into_iter().flatten().filter_map(|entry| entry.ok()?.file_name().to_str().and_then(to_pid))
 }
 
 /// Whether a process was started with exactly that variable, `NAME=value`.

@@ -2,8 +2,8 @@
 
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, OnceLock};
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use tokio_util::bytes::Bytes;
 use windlass_actors::ports::runner::{Host, HostSink, HostSpec, Runner};
@@ -80,7 +80,10 @@ impl ProcessRunner {
         let arguments = [&["-u", "-m", "windlass.describe"], arguments].concat();
         let (launch, mark) = self.python(python, &arguments);
         let artifacts = self.artifacts.clone();
-        host::begin(Plan { launch, sink, artifacts, memory_mb: None, mark, described: Some(slot) }, self.spawner.clone())
+        host::begin(
+            Plan { launch, sink, artifacts, memory_mb: None, mark, described: Some(slot) },
+            self.spawner.clone(),
+        )
     }
 }
 

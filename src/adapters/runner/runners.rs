@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
+use tokio_util::sync::CancellationToken;
 use windlass_actors::domain::{Kind, TaskError};
 use windlass_actors::ports::runner::{ExitCause, Host, HostCommand, HostEvent, HostExit, HostSink, HostSpec, Runner};
-use tokio_util::sync::CancellationToken;
 
 /// A runner for each kind that this node serves.
 pub struct Runners(Vec<(Kind, Arc<dyn Runner>)>);

@@ -19,9 +19,8 @@ pub fn sweep(mark: &str) -> usize {
 pub(super) fn sweep_variable(variable: &str) -> usize {
     let (spared, started, mut killed) = (lineage(), Instant::now(), Vec::new());
     loop {
-        let left: Vec<Pid> = proc::all()
-            .filter(|pid| !spared.contains(pid) && proc::has_variable(*pid, variable))
-            .collect();
+        let left: Vec<Pid> =
+            proc::all().filter(|pid| !spared.contains(pid) && proc::has_variable(*pid, variable)).collect();
         if left.is_empty() || started.elapsed() > LIMIT {
             return killed.len();
         }
