@@ -93,7 +93,7 @@ pub enum Message {
 
 /// Reads a worker's frame; the error says for people what is wrong with it.
 pub fn read(frame: &Frame) -> Result<Message, String> {
-    let told: Told = serde_json::from_slice(&frame.header).map_err(|e| format!("a header that can't be read: {e}"))?;
+    let told: Told<'_> = serde_json::from_slice(&frame.header).map_err(|e| format!("a header that can't be read: {e}"))?;
     let event = match told {
         Told::Ready { protocol, .. } if protocol != PROTOCOL => {
             return Err(format!("it speaks protocol {protocol}, this node speaks {PROTOCOL}"));
