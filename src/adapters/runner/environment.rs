@@ -3,6 +3,8 @@
 //! Hosts inherit the node's environment (plugins need their `HOME`, proxies, CUDA settings) but for what is the node's
 //! own: every `WINDLASS_` variable, what a service manager gave it, and every variable that holds one of its secrets.
 
+#![allow(clippy::disallowed_methods, reason = "passes the environment on to workers, whatever is in it")]
+
 use std::ffi::{OsStr, OsString};
 use std::path::Path;
 

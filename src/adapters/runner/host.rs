@@ -1,5 +1,7 @@
 //! One host's life: from the launch to the event that says that nothing of it is left.
 
+#![allow(clippy::disallowed_methods, reason = "a host is its own owner: its handle kills it, and `gone` tells its end")]
+
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;

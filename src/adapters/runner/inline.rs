@@ -2,6 +2,8 @@
 //!
 //! A handler must not block its thread: a kill aborts it at its next `await`, and the host is gone only then.
 
+#![allow(clippy::disallowed_methods, reason = "a host is its own owner: its handle kills it, and `gone` tells its end")]
+
 use std::any::Any;
 use std::collections::HashMap;
 use std::panic::AssertUnwindSafe;

@@ -1,5 +1,7 @@
 //! Picks the runner by the kind of a host's types.
 
+#![allow(clippy::disallowed_methods, reason = "tells two events and ends")]
+
 use std::sync::Arc;
 
 use tokio_util::sync::CancellationToken;

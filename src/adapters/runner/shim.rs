@@ -7,7 +7,8 @@
 //! nothing; any further byte, or the end of the stream, is the order to kill. To the node, a line each: `pid N` once
 //! the worker runs; at last, when nothing is left, `exit N`, `signal N`, or `unlaunched WHY`.
 
-#![expect(unsafe_code, reason = "descriptors and signals of a process that is nothing but a shim")]
+#![allow(clippy::disallowed_methods, reason = "another program than the node: no runtime, nothing to drop")]
+#![allow(unsafe_code, reason = "a child between fork and exec, and descriptors that nobody owns")]
 
 use std::ffi::OsString;
 use std::fmt::Write as _;
