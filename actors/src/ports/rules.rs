@@ -185,9 +185,10 @@ impl Gate {
 }
 
 impl Backoff {
-    /// Full jitter: uniform in [0, min(cap, base * 2^n)).
+    /// Full jitter, as for a retry: uniform in [0, min(cap, base * 2^(n - 1))) after the n-th loss.
     pub fn delay(&self, n: u32) -> Duration {
-        let ceiling = self.base.saturating_mul(1_u32.checked_shl(n).unwrap_or(u32::MAX)).min(self.cap);
+        let doubled = 1_u32.checked_shl(n.saturating_sub(1)).unwrap_or(u32::MAX);
+        let ceiling = self.base.saturating_mul(doubled).min(self.cap);
         ceiling.mul_f64(self.dice.clamp(0.0, 1.0))
     }
 }
