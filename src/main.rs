@@ -3,9 +3,9 @@
 use std::process::ExitCode;
 
 use windlass::adapters::runner::shim;
-use windlass::cli::{self, exit::CliError};
+use windlass::cli;
 
 fn main() -> ExitCode {
     shim::run_if_asked();
-    cli::run(std::env::args_os(), |_, _, _| Err(CliError::Failed("this command is not part of this build yet".into())))
+    cli::run(std::env::args_os())
 }

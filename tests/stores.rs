@@ -1,4 +1,5 @@
 //! The stores: one conformance suite over both, a model over both, and what only SQLite can get wrong.
+#![expect(clippy::disallowed_methods, reason = "real files and other processes, in real time")]
 
 #[path = "stores/conformance.rs"]
 mod conformance;

@@ -119,6 +119,9 @@ pub struct UpArgs {
     /// Address of the API and the dashboard
     #[arg(long, value_name = "ADDR")]
     pub listen: Option<String>,
+    /// Let actors be killed over the API, for tests of your deployment
+    #[arg(long)]
+    pub chaos: bool,
 }
 
 #[derive(Debug, Args)]

@@ -2,6 +2,7 @@
 
 use std::process::ExitCode;
 
+use crate::boot::{BootError, BootFault};
 use crate::config::{Faults, mask_urls};
 
 /// The exit codes of the contract.
@@ -30,6 +31,9 @@ pub enum CliError {
     Usage(String),
     #[error("{0}")]
     Configuration(#[from] Faults),
+    /// The configuration is well formed, and does not work here.
+    #[error("{0}")]
+    Misconfigured(String),
     /// A service that must answer did not.
     #[error("cannot reach {what}: {reason}\nhint: {remedy}")]
     Unreachable { what: String, reason: String, remedy: String },
@@ -49,7 +53,7 @@ impl CliError {
     pub fn exit(&self) -> Exit {
         match self {
             CliError::Usage(_) => Exit::Usage,
-            CliError::Configuration(_) => Exit::Configuration,
+            CliError::Configuration(_) | CliError::Misconfigured(_) => Exit::Configuration,
             CliError::Unreachable { .. } => Exit::Unreachable,
             CliError::Refused { .. } | CliError::Failed(_) | CliError::Output(_) => Exit::Failed,
             CliError::ReaderGone => Exit::Done,
@@ -72,6 +76,20 @@ impl From<std::io::Error> for CliError {
         match error.kind() {
             std::io::ErrorKind::BrokenPipe => CliError::ReaderGone,
             _ => CliError::Output(error),
+        }
+    }
+}
+
+impl From<BootError> for CliError {
+    fn from(error: BootError) -> CliError {
+        match error.fault() {
+            BootFault::Configuration => CliError::Misconfigured(error.to_string()),
+            BootFault::Unreachable => CliError::Unreachable {
+                what: "the database".into(),
+                reason: error.to_string(),
+                remedy: "look at `windlass doctor`".into(),
+            },
+            BootFault::Failed => CliError::Failed(error.to_string()),
         }
     }
 }

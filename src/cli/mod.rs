@@ -1,15 +1,21 @@
 //! The command line: reads it, loads the configuration, runs the command, and turns its end into an exit code.
 
 pub mod args;
+mod audit;
 mod client;
 mod cluster;
 mod config_show;
+mod demo;
 mod dlq;
+mod doctor;
 mod event;
 pub mod exit;
 mod follow;
 mod json_input;
+mod local;
+mod migrate;
 pub mod output;
+mod plugins_check;
 mod problem;
 mod progress;
 mod sse;
@@ -17,6 +23,7 @@ mod submit;
 mod task;
 pub mod task_args;
 mod tree;
+mod up;
 mod view;
 
 #[cfg(test)]
@@ -38,13 +45,10 @@ pub use progress::Bar;
 
 use crate::config::{self, Config, Override};
 
-/// Reads the command line and runs it. `local` runs the commands that need no gateway.
-pub fn run(
-    arguments: impl IntoIterator<Item = OsString>,
-    local: impl FnOnce(LocalCommand, Config, &mut Output) -> Result<Exit, CliError>,
-) -> ExitCode {
+/// Reads the command line and runs it.
+pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     let result = match Cli::try_parse_from(arguments) {
-        Ok(cli) => dispatch(cli, local),
+        Ok(cli) => dispatch(cli),
         Err(error) => return said_by_clap(&error).into(),
     };
     result
@@ -66,14 +70,11 @@ fn said_by_clap(error: &clap::Error) -> Exit {
     }
 }
 
-fn dispatch(
-    cli: Cli,
-    local: impl FnOnce(LocalCommand, Config, &mut Output) -> Result<Exit, CliError>,
-) -> Result<Exit, CliError> {
+fn dispatch(cli: Cli) -> Result<Exit, CliError> {
     let config = config::load(cli.config.as_deref(), &overrides(&cli.command))?;
     let mut out = Output::standard();
     match cli.command {
-        Command::Local(command) => local(command, config, &mut out),
+        Command::Local(command) => local::run(command, config, &mut out),
         Command::Client(command) => run_client(&command, &config, &mut out),
         Command::Config(ConfigCommand::Show(args)) => config_show::run(&config, args.json.json, &mut out),
     }

@@ -13,7 +13,8 @@ pub const CONFIG_FILE: &str = "WINDLASS_CONFIG";
 pub const DEFAULT_FILE: &str = "windlass.toml";
 
 /// What the node tells its worker processes; a plugin that calls `windlass` inherits them.
-const OF_WORKERS: &[&str] = &["WINDLASS_FD", "WINDLASS_SOCKET", "WINDLASS_HOST", "WINDLASS_MARK", "WINDLASS_FAULTS"];
+const OF_WORKERS: &[&str] =
+    &["WINDLASS_FD", "WINDLASS_SOCKET", "WINDLASS_HOST", "WINDLASS_NODE_MARK", "WINDLASS_HOST_MARK", "WINDLASS_FAULTS"];
 
 /// What a variable is to us.
 #[derive(Debug, PartialEq)]

@@ -20,7 +20,7 @@ pub async fn rung(bell: &mut Option<Bell>) {
     {
         return;
     }
-    std::future::pending().await
+    std::future::pending::<()>().await;
 }
 
 /// Forgets past rings: what they told of is read from the store next.

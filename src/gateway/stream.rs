@@ -23,8 +23,8 @@ use super::app::App;
 use super::hub::{Bell, hush, rung};
 use super::wire::EventItem;
 
-/// Events that are read at once.
-const PAGE: u32 = 100;
+/// Events that are read at once: with the largest events, 2 MiB that a slow reader holds.
+const PAGE: u32 = 32;
 
 /// How often the store is looked at if nothing rings.
 const LOOK: Duration = Duration::from_secs(1);

@@ -51,7 +51,8 @@ def infer(model_spec, payload, inference_params): return 1
 #[tokio::test]
 async fn a_stream_without_an_end_of_line_costs_no_memory() {
     let before = own_memory();
-    let source = "ready()\nfor _ in range(1000): os.write(1, b'y' * (1 << 20))\nos.write(2, b'all written')\nos._exit(4)";
+    let source =
+        "ready()\nfor _ in range(1000): os.write(1, b'y' * (1 << 20))\nos.write(2, b'all written')\nos._exit(4)";
     let (_rig, mut host) = Rig::with_worker(source);
     let exit = host.exit().await;
     assert_eq!(exit.cause, ExitCause::Status(4));

@@ -148,7 +148,8 @@ async fn a_sweep_kills_its_own_marks_only() {
 
 #[tokio::test]
 async fn a_shim_outlives_the_signals_of_a_service_manager() {
-    let (rig, mut host) = Rig::with_worker("signal.signal(signal.SIGTERM, lambda *_: None)\nready()\nread()\nos._exit(0)");
+    let (rig, mut host) =
+        Rig::with_worker("signal.signal(signal.SIGTERM, lambda *_: None)\nready()\nread()\nos._exit(0)");
     let worker = host.ready().await;
     for pid in [parent(worker), worker] {
         for signal in ["TERM", "INT", "HUP"].into_iter().take(if pid == worker { 1 } else { 3 }) {

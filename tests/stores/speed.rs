@@ -1,6 +1,8 @@
 //! How many tasks a second go through the SQLite store, beside a bare loop that writes the same rows.
 //! `cargo test --release --test stores -- --ignored --nocapture speed`
 
+#![expect(clippy::disallowed_macros, reason = "it prints what it measured")]
+
 use std::time::{Duration, Instant};
 
 use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqliteSynchronous};
@@ -96,7 +98,7 @@ async fn bare(path: &std::path::Path) -> SqliteConnection {
 }
 
 async fn run(conn: &mut SqliteConnection, sql: &'static str, args: &[&str]) {
-    let query = args.iter().fold(sqlx::query(sql), |query, arg| query.bind(arg.to_string()));
+    let query = args.iter().fold(sqlx::query(sql), |query, arg| query.bind((*arg).to_owned()));
     query.execute(conn).await.unwrap();
 }
 
@@ -106,7 +108,7 @@ async fn speed_of_a_bare_loop() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("store.db");
     let count = tasks();
-    fill(&SqliteStore::open(&path, Options::default()).await.unwrap().as_ref(), count).await;
+    fill(SqliteStore::open(&path, Options::default()).await.unwrap().as_ref(), count).await;
     let mut conn = bare(&path).await;
     let start = Instant::now();
     for _ in 0..count / BATCH {

@@ -202,3 +202,68 @@ impl Signals for ToxicStore {
         self.inner.subscribe()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testkit::tasks::new_task;
+    use crate::testkit::{MemoryStore, SeededDice};
+
+    fn toxic() -> Arc<ToxicStore> {
+        ToxicStore::new(Arc::new(MemoryStore::new()))
+    }
+
+    async fn stored(store: &ToxicStore, id: TaskId) -> bool {
+        store.inner.task(id).await.unwrap().is_some()
+    }
+
+    #[tokio::test]
+    async fn an_error_comes_before_or_after_the_effect() {
+        let store = toxic();
+        for (toxic, effect) in [(Toxic::ErrorBefore, false), (Toxic::ErrorAfter, true)] {
+            store.next("create", toxic);
+            let task = new_task("hello");
+            let id = task.id;
+            assert!(store.create(vec![task]).await.is_err());
+            assert_eq!(stored(&store, id).await, effect);
+        }
+        assert!(store.create(vec![new_task("hello")]).await.is_ok());
+        assert_eq!((store.hits("create"), store.calls("create")), (2, 3));
+    }
+
+    #[tokio::test]
+    async fn what_is_always_poisoned_heals_when_cleared() {
+        let store = toxic();
+        store.always("*", Toxic::ErrorBefore);
+        assert!(store.probe().await.is_err() && store.stats().await.is_err());
+        store.clear();
+        assert!(store.probe().await.is_ok() && store.stats().await.is_ok());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_call_hangs_until_it_is_released() {
+        let store = toxic();
+        store.always("probe", Toxic::HangBefore);
+        let call = store.probe();
+        tokio::pin!(call);
+        assert!(tokio::time::timeout(Duration::from_secs(60), &mut call).await.is_err());
+        store.release();
+        assert!(call.await.is_ok());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn chance_is_the_same_for_the_same_seed() {
+        let run = || async {
+            let store = toxic();
+            store.seeded(0.5, Arc::new(SeededDice::new(7)));
+            let mut answers = Vec::new();
+            for _ in 0..50 {
+                answers.push(store.probe().await.is_ok());
+            }
+            answers
+        };
+        let first = run().await;
+        assert_eq!(first, run().await);
+        assert!(first.contains(&true) && first.contains(&false));
+    }
+}

@@ -193,9 +193,15 @@ def isolate() -> None:
     faulthandler.enable(file=sys.__stderr__ or 2, all_threads=True)
 
 
+MARKS = ("WINDLASS_NODE_MARK", "WINDLASS_HOST_MARK")
+
+
 def strip_environment() -> None:
-    """The node's own settings, secrets among them, are none of a plugin's business."""
-    for name in [name for name in os.environ if name.startswith("WINDLASS_")]:
+    """The node's own settings, secrets among them, are none of a plugin's business.
+
+    The marks stay: by them the node finds, and ends, what a killed host had started.
+    """
+    for name in [name for name in os.environ if name.startswith("WINDLASS_") and name not in MARKS]:
         del os.environ[name]
 
 

@@ -129,8 +129,6 @@ fn refuse_unserved(one: &Registered) -> Result<(), Fault> {
 fn seconds(given: Option<f64>) -> Option<Option<Duration>> {
     match given {
         None => Some(None),
-        Some(seconds) => {
-            Duration::try_from_secs_f64(seconds).ok().filter(|d| !d.is_zero()).map(Some)
-        }
+        Some(seconds) => Duration::try_from_secs_f64(seconds).ok().filter(|d| !d.is_zero()).map(Some),
     }
 }

@@ -97,7 +97,8 @@ pub async fn discover(runner: &ProcessRunner, options: &DiscoverOptions) -> Disc
     }
     let files = with_own_interpreters(runner, files, options, &mut found.faults).await;
     let types = described::types(files, &options.overrides, &mut found.faults);
-    found.types = without_duplicates(types, &mut found.faults);
+    let types = without_duplicates(types, &mut found.faults);
+    found.types = with_one_interpreter(types, &mut found.faults);
     found.faults.extend(unknown_overrides(options, &found));
     found
 }
@@ -183,7 +184,8 @@ async fn with_own_interpreters(
     faults: &mut Vec<PluginFault>,
 ) -> Vec<File> {
     let mut all = Vec::new();
-    let mut wanted: BTreeSet<&str> = options.overrides.iter().filter(|(_, o)| o.python.is_some()).map(|(n, _)| n.as_str()).collect();
+    let mut wanted: BTreeSet<&str> =
+        options.overrides.iter().filter(|(_, o)| o.python.is_some()).map(|(n, _)| n.as_str()).collect();
     for file in files {
         let Some((name, python)) = interpreter_of(&file, &options.overrides) else {
             all.push(file);
@@ -246,6 +248,19 @@ fn without_duplicates(types: Vec<TaskType>, faults: &mut Vec<PluginFault>) -> Ve
         faults.push(PluginFault { file, kind: FaultKind::Duplicate, message, traceback: None });
     }
     single
+}
+
+/// A host is one process: the types of a group share its interpreter.
+fn with_one_interpreter(types: Vec<TaskType>, faults: &mut Vec<PluginFault>) -> Vec<TaskType> {
+    let differs = |t: &TaskType| types.iter().any(|other| other.host_group == t.host_group && other.python != t.python);
+    let (mixed, kept): (Vec<TaskType>, Vec<TaskType>) = types.iter().cloned().partition(differs);
+    faults.extend(mixed.into_iter().map(|t| PluginFault {
+        message: format!("the type `{}` shares the group `{}` with another interpreter's types", t.name, t.host_group),
+        file: t.plugin.unwrap_or_default(),
+        kind: FaultKind::Invalid,
+        traceback: None,
+    }));
+    kept
 }
 
 /// A type that has a fault of its own is not called unknown on top; with broken files it may be theirs.

@@ -10,6 +10,7 @@ use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
 use tokio::net::UnixStream;
 use tokio::net::unix::pipe;
 use tokio::sync::mpsc;
+use tokio_util::bytes::Bytes;
 use tokio_util::codec::FramedRead;
 use tokio_util::sync::CancellationToken;
 use windlass_actors::domain::TaskError;
@@ -67,6 +68,8 @@ pub(super) struct Plan {
     pub memory_mb: Option<u64>,
     /// `NAME=value` in the environment of every process of this host and of no other.
     pub mark: String,
+    /// Where the body goes that a describing process sends.
+    pub described: Option<Arc<OnceLock<Bytes>>>,
 }
 
 /// Begins a host's life on the current runtime.
@@ -123,14 +126,13 @@ enum End {
 async fn live(plan: Plan, spawner: Spawner, state: Arc<State>, commands: mpsc::Receiver<HostCommand>) {
     // Should this task panic, its descriptors close, which ends the tree: nobody may wait for ever then.
     let gone = state.gone.clone().drop_guard();
-    let Plan { launch, sink, artifacts, memory_mb, mark } = plan;
+    let Plan { launch, sink, artifacts, memory_mb, mark, described } = plan;
     let (python, tail) = (launch.python.to_string_lossy().into_owned(), Tail::default());
     let end = match spawner.spawn(launch).await.and_then(Joined::new) {
         Ok(joined) => {
             let memory = memory_mb.map(|mb| mb << 20);
-            joined
-                .live(&Life { sink: &sink, state: &state, tail: &tail, mark: &mark }, commands, &artifacts, memory)
-                .await
+            let life = Life { sink: &sink, state: &state, tail: &tail, mark: &mark, described: described.as_deref() };
+            joined.live(&life, commands, &artifacts, memory).await
         }
         Err(why) => End::Unlaunched(why.to_string()),
     };
@@ -148,6 +150,7 @@ struct Life<'a> {
     state: &'a State,
     tail: &'a Tail,
     mark: &'a str,
+    described: Option<&'a OnceLock<Bytes>>,
 }
 
 /// Our ends, registered with the runtime.
@@ -256,17 +259,23 @@ async fn shim_lost(life: &Life<'_>) -> End {
 async fn read(mut frames: FramedRead<tokio::net::unix::OwnedReadHalf, FrameCodec>, life: &Life<'_>) {
     let mut warned = false;
     while let Some(frame) = frames.next().await {
-        match frame.map(|frame| message::read(&frame)) {
-            Ok(Ok(Message::Event(event))) => tell(event, life),
-            Ok(Ok(Message::Unknown)) if warned => {}
-            Ok(Ok(Message::Unknown)) => {
+        let frame = match frame {
+            Ok(frame) => frame,
+            // A worker that dies may stop within a message: its end is the news then.
+            Err(FrameError::Truncated | FrameError::Io(_)) => break,
+            Err(why) => return broken(why.to_string(), life),
+        };
+        match (message::read(&frame), life.described) {
+            (Ok(Message::Event(event)), _) => tell(event, life),
+            (Ok(Message::Described), Some(slot)) => {
+                let _ = slot.set(frame.body);
+            }
+            (Ok(Message::Described | Message::Unknown), _) if warned => {}
+            (Ok(Message::Described | Message::Unknown), _) => {
                 warned = true;
                 tracing::warn!(mark = life.mark, "a worker sends messages that this version does not know; ignored");
             }
-            // A worker that dies may stop within a message: its end is the news then.
-            Err(FrameError::Truncated | FrameError::Io(_)) => break,
-            Ok(Err(why)) => return broken(why, life),
-            Err(why) => return broken(why.to_string(), life),
+            (Err(why), _) => return broken(why, life),
         }
     }
     if tokio::time::timeout(LINGER, life.state.gone.cancelled()).await.is_err() {

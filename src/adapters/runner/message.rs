@@ -68,6 +68,7 @@ enum Told<'a> {
     Pong {
         n: u64,
     },
+    Described,
     #[serde(other)]
     Unknown,
 }
@@ -84,6 +85,8 @@ enum FailedAs {
 #[derive(PartialEq, Debug)]
 pub enum Message {
     Event(HostEvent),
+    /// The body describes plugins; of a process that was started for that.
+    Described,
     /// A type of message that this version does not know: to be ignored.
     Unknown,
 }
@@ -109,6 +112,7 @@ pub fn read(frame: &Frame) -> Result<Message, String> {
         Told::Done { run } => of_run(run, done(frame)),
         Told::Failed { run, kind, code, detail, retry_after } => failed(run, kind, &code, &detail, retry_after),
         Told::Pong { n } => HostEvent::Pong { number: n },
+        Told::Described => return Ok(Message::Described),
         Told::Unknown => return Ok(Message::Unknown),
     };
     Ok(Message::Event(event))
@@ -273,5 +277,96 @@ fn tell_run<'a>(request: &'a RunRequest, artifacts: &std::path::Path, parts: &[(
         artifact_dir: folder.to_string_lossy().into_owned(),
         client_role: request.client_role.as_deref(),
         parts: parts.iter().map(|(name, json)| (*name, json.len())).collect(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use uuid::Uuid;
+    use windlass_actors::domain::{EndReason, Epoch, LeaseKey, TaskId, TypeName};
+
+    fn told(header: &str, body: &str) -> Result<Message, String> {
+        read(&Frame { header: header.to_owned().into(), body: body.to_owned().into() })
+    }
+
+    fn command(command: HostCommand) -> String {
+        String::from_utf8(write(command, "/data/artifacts".as_ref()).header).unwrap()
+    }
+
+    #[test]
+    fn commands_are_written_as_the_protocol_says() {
+        assert_eq!(command(HostCommand::Shutdown), r#"{"t":"shutdown"}"#);
+        assert_eq!(command(HostCommand::Ping { number: 1 }), r#"{"t":"ping","n":1}"#);
+        let cancel = HostCommand::Cancel { run: 7, reason: EndReason::Deadline };
+        assert_eq!(command(cancel), r#"{"t":"cancel","run":7,"reason":"timeout"}"#);
+        let ack = |fenced| command(HostCommand::Ack { run: 7, reference: 4, fenced });
+        assert_eq!(ack(false), r#"{"t":"ack","run":7,"ref":4,"ok":true}"#);
+        assert_eq!(ack(true), r#"{"t":"ack","run":7,"ref":4,"fenced":true}"#);
+    }
+
+    #[test]
+    fn a_run_carries_its_texts_in_the_body_and_their_lengths_in_the_header() {
+        let request = RunRequest {
+            run: 7,
+            key: LeaseKey { task: TaskId(Uuid::nil()), epoch: Epoch(3) },
+            task_type: TypeName::new("hello").unwrap(),
+            attempt: 1,
+            max_attempts: 3,
+            timeout: Some(Duration::from_millis(1500)),
+            client_role: None,
+            payload: Json::trusted("[1,2]"),
+            model_spec: Json::empty_object(),
+            inference_params: Json::null(),
+            checkpoint: Some(Json::trusted("9")),
+        };
+        let written = write(HostCommand::Run(Box::new(request)), "/data/artifacts".as_ref());
+        let header: serde_json::Value = serde_json::from_slice(&written.header).unwrap();
+        let parts = serde_json::json!([["payload", 5], ["model_spec", 2], ["inference_params", 4], ["checkpoint", 1]]);
+        assert_eq!(header["parts"], parts);
+        assert_eq!(header["timeout_seconds"], 1.5);
+        assert_eq!(header["artifact_dir"], "/data/artifacts/00000000-0000-0000-0000-000000000000/3");
+        let body: String = written.body.iter().map(Json::as_str).collect();
+        assert_eq!((body.as_str(), written.body_len()), ("[1,2]{}null9", 12));
+    }
+
+    #[test]
+    fn a_header_of_another_shape_is_refused_and_an_unknown_type_is_not() {
+        for bad in ["", "7", "{}", r#"{"t":"stage"}"#, r#"{"t":"stage","run":-1,"name":"x"}"#, r#"{"t":"done"}"#] {
+            assert!(told(bad, "1").is_err(), "{bad}");
+        }
+        assert_eq!(told(r#"{"t":"effect_begin","run":1,"ref":[]}"#, ""), Ok(Message::Unknown));
+        assert!(told(r#"{"t":"ready","protocol":2}"#, "").unwrap_err().contains("protocol 2"));
+    }
+
+    #[test]
+    fn a_failure_without_a_run_is_a_failed_start() {
+        let header = r#"{"t":"failed","run":null,"kind":"permanent","code":"SETUP_FAILED","detail":"no \u00e9"}"#;
+        let error = TaskError::new("SETUP_FAILED", "no é");
+        assert_eq!(told(header, ""), Ok(Message::Event(HostEvent::StartFailed { error })));
+    }
+
+    #[test]
+    fn texts_and_fractions_are_brought_within_their_bounds() {
+        let long = format!(r#"{{"t":"stage","run":1,"name":"{}"}}"#, "é".repeat(1000));
+        match told(&long, "") {
+            Ok(Message::Event(HostEvent::Run { event: RunEvent::Stage { name }, .. })) => assert_eq!(name.len(), 256),
+            other => panic!("{other:?}"),
+        }
+        match told(r#"{"t":"progress","run":1,"fraction":7e9,"message":null}"#, "") {
+            Ok(Message::Event(HostEvent::Run { event: RunEvent::Progress { fraction, .. }, .. })) => {
+                assert_eq!(fraction, 1.0);
+            }
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn a_body_must_be_one_json_value_in_utf8() {
+        for bad in ["", "{", "1 2", "nope"] {
+            assert!(told(r#"{"t":"output","run":1,"ref":1}"#, bad).is_err(), "{bad}");
+        }
+        let frame = Frame { header: r#"{"t":"output","run":1,"ref":1}"#.into(), body: vec![b'"', 0xff, b'"'].into() };
+        assert!(read(&frame).unwrap_err().contains("UTF-8"));
     }
 }

@@ -2,9 +2,10 @@
 
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 
+use tokio_util::bytes::Bytes;
 use windlass_actors::ports::runner::{Host, HostSink, HostSpec, Runner};
 
 use super::environment::{self, Environment, HOST_MARK};
@@ -67,13 +68,32 @@ impl ProcessRunner {
     }
 }
 
+impl ProcessRunner {
+    /// Begins a process that describes plugins into that slot.
+    pub(super) fn begin_describing(
+        &self,
+        python: Option<&str>,
+        arguments: &[&str],
+        sink: HostSink,
+        slot: Arc<OnceLock<Bytes>>,
+    ) -> impl Host + use<> {
+        let arguments = [&["-u", "-m", "windlass.describe"], arguments].concat();
+        let (launch, mark) = self.python(python, &arguments);
+        let artifacts = self.artifacts.clone();
+        host::begin(
+            Plan { launch, sink, artifacts, memory_mb: None, mark, described: Some(slot) },
+            self.spawner.clone(),
+        )
+    }
+}
+
 impl Runner for ProcessRunner {
     fn launch(&self, spec: &HostSpec, sink: HostSink) -> Box<dyn Host> {
         let python = spec.types.iter().find_map(|t| t.python.as_deref());
         let (mut launch, mark) = self.python(python, &["-u", "-m", "windlass.worker"]);
         launch.environment.push(("WINDLASS_HOST".into(), environment::plan(spec).into()));
         let memory_mb = spec.types.iter().filter_map(|t| t.memory_mb).max();
-        let plan = Plan { launch, sink, artifacts: self.artifacts.clone(), memory_mb, mark };
+        let plan = Plan { launch, sink, artifacts: self.artifacts.clone(), memory_mb, mark, described: None };
         Box::new(host::begin(plan, self.spawner.clone()))
     }
 }

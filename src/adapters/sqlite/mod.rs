@@ -25,6 +25,7 @@ mod records;
 mod registry;
 mod renew;
 mod row;
+mod schema;
 mod take;
 mod verb;
 mod view;
@@ -41,6 +42,7 @@ use windlass_actors::ports::rules::Sizes;
 use windlass_actors::ports::signals::{Signal, Signals};
 
 pub use options::{Options, Synchronous};
+pub use schema::{Schema, schema};
 
 use fault::Fault;
 use verb::{Job, Pending, Verb};

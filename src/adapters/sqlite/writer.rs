@@ -8,12 +8,14 @@
 //!
 //! The commit's own time makes the next batch. When the file is away its connection is opened anew for the next one.
 
+use std::panic::AssertUnwindSafe;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use futures_util::FutureExt;
 use sqlx::{Executor, SqliteConnection};
 use tokio::sync::{broadcast, mpsc};
-use tokio::time::{Instant, timeout};
+use tokio::time::{Instant, sleep, timeout};
 use windlass_actors::domain::Timestamp;
 use windlass_actors::ports::signals::Signal;
 
@@ -27,6 +29,8 @@ use super::verb::{Job, Tx};
 const BATCH: usize = 64;
 /// Without calls for so long, the writer looks after the -wal.
 const IDLE: Duration = Duration::from_millis(500);
+/// Between two tries for the lock, where SQLite itself does not wait.
+const BUSY_PAUSE: Duration = Duration::from_millis(5);
 /// SQLite's clock, in milliseconds.
 pub(super) const CLOCK: &str = "SELECT CAST(ROUND(unixepoch('subsec') * 1000) AS INTEGER)";
 
@@ -46,11 +50,20 @@ impl Writer {
             match timeout(IDLE, calls.recv_many(&mut batch, BATCH)).await {
                 Ok(0) => break,
                 Ok(_) => {
-                    self.batch(&mut batch).await;
+                    self.guarded(&mut batch).await;
                     checkpoint.after_commit(self.conn.as_mut()).await;
                 }
                 Err(_) => checkpoint.idle(self.conn.as_mut()).await,
             }
+        }
+    }
+
+    /// A panic costs its batch: those who wait hear that the answer is lost.
+    async fn guarded(&mut self, batch: &mut Vec<Box<dyn Job>>) {
+        if AssertUnwindSafe(self.batch(batch)).catch_unwind().await.is_err() {
+            tracing::error!("a call to the store panicked");
+            self.conn = None;
+            batch.clear();
         }
     }
 
@@ -92,7 +105,7 @@ impl Writer {
         let until = Instant::now() + self.options.busy_for;
         loop {
             match self.attempt(jobs).await {
-                Err(Fault::Busy) if Instant::now() < until => {}
+                Err(Fault::Busy) if Instant::now() < until => sleep(BUSY_PAUSE).await,
                 Err(Fault::Away(why)) => {
                     tracing::warn!(%why, "the store is away");
                     self.conn = None;
