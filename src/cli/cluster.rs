@@ -35,7 +35,7 @@ fn node_row(node: &Value) -> Vec<String> {
     let heard = node.get("heartbeat_age_seconds").and_then(Value::as_f64);
     let types: Vec<_> = list(node, "capabilities").iter().filter_map(Value::as_str).map(harmless).collect();
     let heard = heard.map_or("-".into(), |seconds| format!("{} ago", age(seconds)));
-    vec![text(node, "node_id"), text(node, "state"), heard, types.join(","), slots(node)]
+    vec![text(node, "id"), text(node, "state"), heard, types.join(","), slots(node)]
 }
 
 /// `hello 1/4, ingest 0/2`
@@ -93,7 +93,7 @@ mod tests {
 
     #[test]
     fn a_node_is_a_row_with_its_slots() {
-        let node = json!({"node_id": "n-1", "state": "serving", "heartbeat_age_seconds": 3.2, "capabilities": ["a", "b"],
+        let node = json!({"id": "n-1", "state": "serving", "heartbeat_age_seconds": 3.2, "capabilities": ["a", "b"],
             "slots": {"a": {"slots": 4, "busy": 1}, "b": {"slots": 2, "busy": 0}}});
         assert_eq!(node_row(&node), ["n-1", "serving", "3s ago", "a,b", "a 1/4, b 0/2"]);
     }
