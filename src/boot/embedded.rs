@@ -216,7 +216,7 @@ async fn announce(shared: Arc<Shared>) {
     }
     let rows = shared.roster.snapshot();
     let pids: Vec<_> = rows.iter().filter_map(|row| row.details.get("pid")?.as_u64()).collect();
-    tracing::info!(?pids, "Started {} workers", pids.len());
+    tracing::info!(pids = %format!("{pids:?}"), "Started {} workers", pids.len());
 }
 
 /// What operators may do to this node.

@@ -22,7 +22,7 @@ pub struct Cli {
 const EXIT_CODES: &str = "\
 Start here:
   windlass demo                           the whole path of a task, in one command
-  windlass up --plugins ./plugins         gateway, node and dashboard on http://127.0.0.1:7420
+  windlass up --plugins ./plugins         gateway and node on http://127.0.0.1:7420
   windlass submit hello --payload '{\"name\":\"Ann\"}' --follow
 
 Exit codes: 0 done, 1 the thing asked failed, 2 the task was cancelled, 64 wrong usage,
@@ -47,7 +47,7 @@ pub enum LocalCommand {
     /// Run the `ingest` example on documents and show each step
     #[command(after_help = "Examples:\n  windlass demo\n  windlass demo paper.md notes.txt\n  windlass demo --keep")]
     Demo(DemoArgs),
-    /// Run gateway, node and dashboard in one process, with SQLite
+    /// Run gateway and node in one process, with SQLite
     #[command(after_help = "Examples:\n  windlass up\n  windlass up --plugins ./plugins --data /var/lib/windlass\n  \
                             windlass up --listen 127.0.0.1:8080")]
     Up(UpArgs),
@@ -104,7 +104,7 @@ pub struct Json {
 pub struct DemoArgs {
     /// Documents [default: the project's README]
     pub files: Vec<PathBuf>,
-    /// Keep running afterwards, and show the dashboard's address
+    /// Keep running afterwards, and tell the address
     #[arg(long)]
     pub keep: bool,
 }
@@ -116,7 +116,7 @@ pub struct UpArgs {
     /// Folder of plugins; may be given again and again
     #[arg(long, value_name = "DIR")]
     pub plugins: Vec<PathBuf>,
-    /// Address of the API and the dashboard
+    /// Address of the API
     #[arg(long, value_name = "ADDR")]
     pub listen: Option<String>,
     /// Let actors be killed over the API, for tests of your deployment

@@ -21,9 +21,9 @@ pub async fn run(args: &PluginsCheckArgs, mut config: Config, out: &mut Output) 
     let mark = uuid::Uuid::new_v4().to_string();
     let plugins = Plugins::find(&config, scratch.path(), mark).await?;
     if args.json.json {
-        out.json(&as_json(&plugins.found))?
+        out.json(&as_json(&plugins.found))?;
     } else {
-        show(&plugins.found, out)?
+        show(&plugins.found, out)?;
     }
     Ok(if plugins.found.faults.is_empty() { Exit::Done } else { Exit::Failed })
 }

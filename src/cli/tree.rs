@@ -39,6 +39,15 @@ impl<'a> Branch<'a> {
         }
     }
 
+    /// The root's own actor is `node`, and the paths of the others leave it out.
+    fn gather_below_node(&mut self) {
+        if let Some(at) = self.below.iter().position(|branch| branch.name == "node") {
+            let mut node = self.below.remove(at);
+            node.below.append(&mut self.below);
+            self.below.push(node);
+        }
+    }
+
     fn draw(&self, indent: &str, lines: &mut Vec<(String, Option<&'a Value>)>) {
         let last = self.below.len().saturating_sub(1);
         for (position, branch) in self.below.iter().enumerate() {
@@ -59,6 +68,7 @@ fn draw(actors: &[Value]) -> String {
             root.put(path, actor);
         }
     }
+    root.gather_below_node();
     let mut lines = Vec::new();
     root.draw("", &mut lines);
     let width = lines.iter().map(|(name, _)| name.chars().count()).max().unwrap_or(0);
@@ -90,12 +100,14 @@ mod tests {
     #[test]
     fn paths_become_a_drawing_in_start_order() {
         let actors = serde_json::json!([
+            {"path": "node", "state": "running", "age_seconds": 61.0},
             {"path": "ledger", "state": "running", "age_seconds": 61.0, "restarts": 0, "last_error": null},
             {"path": "pools", "state": "running", "age_seconds": 60.2},
             {"path": "pools/pool/hello", "state": "idle", "age_seconds": 5, "restarts": 2, "last_error": "boom\n"},
             {"path": "intake", "state": "running", "age_seconds": 1},
         ]);
         let expected = "\
+node            running     1m 1s
 ├─ ledger       running     1m 1s
 ├─ pools        running     1m
 │  └─ pool

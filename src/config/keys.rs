@@ -109,12 +109,7 @@ pub const KEYS: &[Key] = &[
     ),
     key("node.believed", Duration("1s", "1h"), "30s", "A node that is silent for longer is not believed to be there."),
     key("node.keep", Duration("1m", "3650days"), "7days", "Ended tasks are kept for this long."),
-    key(
-        "gateway.listen",
-        Listen,
-        "127.0.0.1:7420",
-        "Address of the API and the dashboard. Off loopback it needs keys.",
-    ),
+    key("gateway.listen", Listen, "127.0.0.1:7420", "Address of the API. Off loopback it needs keys."),
     key(
         "gateway.offline",
         Choice(&["reject", "accept"]),

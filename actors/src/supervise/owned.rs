@@ -40,6 +40,7 @@ impl OwnedTask {
         T: Send + 'static,
     {
         let myself = myself.clone();
+        #[expect(clippy::disallowed_methods, reason = "this is what gives a task its owner")]
         let task = tokio::spawn(async move {
             let result = AssertUnwindSafe(work).catch_unwind().await;
             let message = ended(result.map_err(|panic| TaskPanicked(panic_words(panic))));

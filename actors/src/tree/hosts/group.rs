@@ -312,7 +312,13 @@ impl Group {
             return;
         }
         let names: Vec<&str> = self.types.iter().map(|t| t.name.as_str()).collect();
-        tracing::info!(actor = self.args.place.path(), host = number, ?pid, types = ?names, "a host is ready");
+        tracing::info!(
+            actor = self.args.place.path(),
+            host = number,
+            pid = pid.unwrap_or(0),
+            types = names.join(","),
+            "a host is ready"
+        );
         self.unpark();
         self.args.place.state("serving");
         self.tell_seats();

@@ -70,7 +70,7 @@ impl Heartbeat {
         match shared.world.store.post(report(shared, served.clone())).await {
             Ok(()) => self.posted = Some((served, now)),
             Err(error) => {
-                tracing::warn!(actor = self.args.place.path(), %error, "the heartbeat was not posted")
+                tracing::warn!(actor = self.args.place.path(), %error, "the heartbeat was not posted");
             }
         }
     }
