@@ -15,5 +15,4 @@ async fn a_task_is_claimed_run_and_settled() {
     for id in ids {
         assert_eq!(rig.ended(id).await.status, Status::Succeeded);
     }
-    println!("{:#?}", rig.node().tree().iter().map(|r| format!("{} {}", r.path, r.state)).collect::<Vec<_>>());
 }
