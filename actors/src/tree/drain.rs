@@ -50,9 +50,11 @@ pub(super) async fn drain(shared: &Arc<Shared>, hurry: CancellationToken) -> Dra
     let limit = if cut.is_empty() { WRITING } else { killing + WRITING };
     // whoever is left then is killed with the tree, and taken back by the next start
     let _ = tokio::time::timeout(limit, all_written(shared)).await;
+    // read before they are told: who gives up leaves, and its end is still not written
+    let left = shared.holdings.keys();
     shared.give_up.cancel();
     tell_pools(shared, || PoolMsg::GiveUp);
-    DrainReport { held, cut, left: shared.holdings.keys() }
+    DrainReport { held, cut, left }
 }
 
 fn tell_pools(shared: &Shared, message: impl Fn() -> PoolMsg) {
