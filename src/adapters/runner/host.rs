@@ -3,7 +3,7 @@
 #![allow(clippy::disallowed_methods, reason = "a host is its own owner: its handle kills it, and `gone` tells its end")]
 
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
 use futures_util::StreamExt;
@@ -20,6 +20,7 @@ use windlass_actors::ports::runner::{ExitCause, Host, HostCommand, HostEvent, Ho
 
 use super::capture::{Stream, Tail, capture};
 use super::frame::{FrameCodec, FrameError};
+use super::leftovers::Leftovers;
 use super::message::{self, Message};
 use super::spawn::{Launch, Spawned, Spawner};
 use super::{proc, sweep, write};
@@ -49,9 +50,14 @@ pub(super) struct State {
     order: OnceLock<(ExitCause, String)>,
     killed: CancellationToken,
     gone: CancellationToken,
+    leftovers: Mutex<Leftovers>,
 }
 
 impl State {
+    fn leftovers(&self) -> std::sync::MutexGuard<'_, Leftovers> {
+        self.leftovers.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     fn kill(&self, cause: ExitCause, why: impl Into<String>) {
         let _ = self.order.set((cause, why.into()));
         self.killed.cancel();
@@ -91,6 +97,7 @@ impl Host for ProcessHost {
         if matches!(command, HostCommand::Shutdown) {
             self.state.shut.store(true, Ordering::Release);
         }
+        self.state.leftovers().asked(&command);
         if let Err(mpsc::error::TrySendError::Full(_)) = self.commands.try_send(command) {
             self.state.kill(ExitCause::ProtocolBroken, format!("it left {QUEUE} messages unread"));
         }
@@ -291,6 +298,11 @@ fn tell(event: HostEvent, life: &Life<'_>) {
         && stream == "stderr"
     {
         life.tail.push(text);
+    }
+    if life.state.tree().is_some_and(|tree| life.state.leftovers().has_after(&event, || proc::living_descendants(tree)))
+    {
+        // the end of the run is told with the host's: when nothing is left of either
+        return life.state.kill(ExitCause::Killed, "a run that was stopped left processes behind");
     }
     (life.sink)(event);
 }
