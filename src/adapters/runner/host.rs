@@ -20,7 +20,7 @@ use windlass_actors::ports::runner::{ExitCause, Host, HostCommand, HostEvent, Ho
 
 use super::capture::{Stream, Tail, capture};
 use super::frame::{FrameCodec, FrameError};
-use super::leftovers::Leftovers;
+use super::leftovers::{Clearing, Leftovers};
 use super::message::{self, Message};
 use super::spawn::{Launch, Spawned, Spawner};
 use super::{proc, sweep, write};
@@ -299,12 +299,14 @@ fn tell(event: HostEvent, life: &Life<'_>) {
     {
         life.tail.push(text);
     }
-    if life.state.tree().is_some_and(|tree| life.state.leftovers().has_after(&event, || proc::living_descendants(tree)))
-    {
-        // the end of the run is told with the host's: when nothing is left of either
-        return life.state.kill(ExitCause::Killed, "a run that was stopped left processes behind");
+    let processes = || life.state.tree().map(proc::living_descendants).unwrap_or_default();
+    let clearing = life.state.leftovers().at(&event, processes);
+    if clearing != Clearing::Instead {
+        (life.sink)(event);
     }
-    (life.sink)(event);
+    if clearing != Clearing::Nothing {
+        life.state.kill(ExitCause::Killed, "a run that was stopped left processes behind");
+    }
 }
 
 fn broken(why: String, life: &Life<'_>) {
