@@ -8,7 +8,10 @@ use crate::rig::{PATIENCE, Rig, Said, said, windlass};
 async fn refused(configuration: &str, more: &[&str]) -> Said {
     let folder = tempfile::tempdir().unwrap();
     std::fs::write(folder.path().join("windlass.toml"), configuration).unwrap();
-    let mut command = windlass(folder.path(), &["up", "--listen", "127.0.0.1:0"]);
+    let mut command = windlass(folder.path(), &["up"]);
+    if !more.contains(&"--listen") {
+        command.args(["--listen", "127.0.0.1:0"]);
+    }
     command.args(more);
     given_up(command).await
 }

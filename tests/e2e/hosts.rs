@@ -23,6 +23,12 @@ async fn a_cancel_and_a_timeout_take_the_whole_tree_of_processes() {
     assert_eq!(rig.ended(&one).await["status"], "cancelled");
     assert_eq!(outcomes(&rig.ended(&two).await), ["timed_out!"]);
     rig.until("the processes to be gone", async || (alive(&cancelled) + alive(&late) == 0).then_some(())).await;
+    // alone in its host, it is told as ended only when nothing is left
+    let three = rig.submit("probe_tree", json!({"marker": cancelled})).await;
+    rig.output(&three).await;
+    assert_eq!(rig.cancel(&three).await.0, 202);
+    let task = rig.ended(&three).await;
+    assert_eq!((&task["status"], alive(&cancelled)), (&json!("cancelled"), 0), "{task}");
 }
 
 // S23

@@ -51,9 +51,10 @@ pub struct Backoff {
     pub cap: Duration,
 }
 
+/// With the longest pause, ten restarts still fit into thirty seconds: budgets of that size can be spent.
 impl Default for Backoff {
     fn default() -> Self {
-        Self { base: Duration::from_millis(100), cap: Duration::from_secs(10) }
+        Self { base: Duration::from_millis(100), cap: Duration::from_secs(2) }
     }
 }
 

@@ -3,7 +3,7 @@
 #![allow(clippy::disallowed_methods, reason = "a host is its own owner: its handle kills it, and `gone` tells its end")]
 
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
 use futures_util::StreamExt;
@@ -20,6 +20,7 @@ use windlass_actors::ports::runner::{ExitCause, Host, HostCommand, HostEvent, Ho
 
 use super::capture::{Stream, Tail, capture};
 use super::frame::{FrameCodec, FrameError};
+use super::leftovers::{Clearing, Leftovers};
 use super::message::{self, Message};
 use super::spawn::{Launch, Spawned, Spawner};
 use super::{proc, sweep, write};
@@ -49,9 +50,14 @@ pub(super) struct State {
     order: OnceLock<(ExitCause, String)>,
     killed: CancellationToken,
     gone: CancellationToken,
+    leftovers: Mutex<Leftovers>,
 }
 
 impl State {
+    fn leftovers(&self) -> std::sync::MutexGuard<'_, Leftovers> {
+        self.leftovers.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     fn kill(&self, cause: ExitCause, why: impl Into<String>) {
         let _ = self.order.set((cause, why.into()));
         self.killed.cancel();
@@ -91,6 +97,7 @@ impl Host for ProcessHost {
         if matches!(command, HostCommand::Shutdown) {
             self.state.shut.store(true, Ordering::Release);
         }
+        self.state.leftovers().asked(&command);
         if let Err(mpsc::error::TrySendError::Full(_)) = self.commands.try_send(command) {
             self.state.kill(ExitCause::ProtocolBroken, format!("it left {QUEUE} messages unread"));
         }
@@ -292,7 +299,14 @@ fn tell(event: HostEvent, life: &Life<'_>) {
     {
         life.tail.push(text);
     }
-    (life.sink)(event);
+    let processes = || life.state.tree().map(proc::living_descendants).unwrap_or_default();
+    let clearing = life.state.leftovers().at(&event, processes);
+    if clearing != Clearing::Instead {
+        (life.sink)(event);
+    }
+    if clearing != Clearing::Nothing {
+        life.state.kill(ExitCause::Killed, "a run that was stopped left processes behind");
+    }
 }
 
 fn broken(why: String, life: &Life<'_>) {

@@ -26,6 +26,7 @@ pub mod frame;
 mod host;
 pub mod inline;
 mod inline_run;
+mod leftovers;
 pub mod message;
 mod proc;
 mod process;

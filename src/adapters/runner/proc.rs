@@ -19,6 +19,17 @@ pub(super) fn descendants(root: Pid) -> Vec<Pid> {
     found
 }
 
+/// As [`descendants`], without the dead that nobody has waited for.
+pub(super) fn living_descendants(root: Pid) -> Vec<Pid> {
+    descendants(root).into_iter().filter(|pid| !is_zombie(*pid)).collect()
+}
+
+fn is_zombie(pid: Pid) -> bool {
+    let stat = fs::read_to_string(format!("/proc/{}/stat", pid.as_raw_pid())).unwrap_or_default();
+    // the name is in parentheses and may hold anything
+    stat.rsplit_once(')').is_none_or(|(_, rest)| rest.trim_start().starts_with(['Z', 'X']))
+}
+
 fn children(pid: Pid) -> Vec<Pid> {
     let Ok(threads) = fs::read_dir(format!("/proc/{}/task", pid.as_raw_pid())) else {
         return Vec::new();
