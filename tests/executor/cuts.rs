@@ -198,3 +198,18 @@ async fn a_retry_whose_reply_is_lost_is_scheduled_once() {
         rig.unharmed().await;
     }
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_write_that_is_refused_for_its_content_gives_the_attempt_up_and_the_task_runs_again() {
+    for call in ["record", "finish"] {
+        let mut rig = Rig::new(vec![scripted("t", 1)]).await;
+        rig.settings.owner.lease = std::time::Duration::from_secs(1);
+        rig.toxic.next(call, Toxic::Refused);
+        rig.begin().await;
+        let id = rig.submit("t", r#"{"do":[{"stage":"a"},{"until_attempt":1,"then":{"sleep_ms":100}}]}"#).await;
+        let task = rig.ended(id).await;
+        assert_eq!((task.status, task.attempts.len()), (Status::Succeeded, 2), "{call}");
+        assert_eq!(task.attempts[0].outcome, Some(windlass_actors::domain::Outcome::Lost));
+        rig.quiet().await;
+    }
+}

@@ -29,6 +29,8 @@ use crate::ports::{Dice, Ledger, Records, Registry, SharedStore, Signals};
 pub enum Toxic {
     /// It fails and has done nothing.
     ErrorBefore,
+    /// It is refused for its content and has done nothing.
+    Refused,
     /// It is done, but its caller hears an error.
     ErrorAfter,
     /// It waits until [`ToxicStore::release`] (or [`clear`](ToxicStore::clear)), then is done.
@@ -153,6 +155,7 @@ impl ToxicStore {
         match drawn {
             None => inner.await,
             Some(Toxic::ErrorBefore) => lost("was not done"),
+            Some(Toxic::Refused) => Err(LedgerError::Refused(format!("poisoned: `{call}` makes no sense"))),
             Some(Toxic::ErrorAfter) => {
                 let _ = inner.await;
                 lost("lost its answer")

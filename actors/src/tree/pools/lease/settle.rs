@@ -72,6 +72,7 @@ impl Lease {
                 self.shared.saw(Fact::FenceRejected { write: Fenced::Finish, key: self.key });
                 self.leave_to_other();
             }
+            Err(error @ LedgerError::Refused(_)) => self.write_refused(&error),
             Err(error) => self.finish_failed(&error),
         }
     }

@@ -59,6 +59,7 @@ impl Lease {
             Ok(RecordAnswer::Recorded { .. }) => self.record_stored(),
             Ok(RecordAnswer::Expired) => self.renew_first(),
             Ok(RecordAnswer::Fenced) => self.record_fenced(),
+            Err(error @ LedgerError::Refused(_)) => self.write_refused(&error),
             Err(error) => self.record_failed(&error),
         }
     }
@@ -82,6 +83,16 @@ impl Lease {
         if let (Some(seat), false) = (&self.seat, acks.is_empty()) {
             seat.ack(acks, true);
         }
+        match self.settlement {
+            Some(_) => self.leave_to_other(),
+            None => self.stop(EndReason::Lost),
+        }
+    }
+
+    /// A write that makes no sense to the ledger never will: the attempt is given up, and the reaper finds its row.
+    pub(super) fn write_refused(&mut self, error: &LedgerError) {
+        tracing::error!(task = %self.key.task, epoch = self.key.epoch.0, actor = self.place.path(), %error, "a write was refused for its content; the attempt is given up");
+        self.in_flight = None;
         match self.settlement {
             Some(_) => self.leave_to_other(),
             None => self.stop(EndReason::Lost),
