@@ -392,6 +392,10 @@ pub fn zombies_of(pid: u32) -> usize {
     processes().filter(|child| status_of(*child) == Some(('Z', pid))).count()
 }
 
+pub fn children_of(pid: u32) -> Vec<u32> {
+    processes().filter(|child| status_of(*child).is_some_and(|(_, parent)| parent == pid)).collect()
+}
+
 /// State and parent of a process.
 fn status_of(pid: u32) -> Option<(char, u32)> {
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
