@@ -226,7 +226,7 @@ async fn a_type_whose_hosts_cannot_live_is_parked_and_the_others_go_on() {
     let mut reasons = Vec::new();
     for _ in 0..200 {
         reasons = rig.node().readiness().reasons;
-        if reasons.iter().any(|reason| reason.contains("no host is ready")) {
+        if reasons.iter().any(|reason| reason.contains("SETUP_FAILED")) {
             break;
         }
         tokio::time::sleep(Duration::from_millis(20)).await;

@@ -114,6 +114,21 @@ async fn a_kill_waits_for_its_neighbours_and_then_takes_them_along_uncharged() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_run_that_ends_just_before_its_kill_takes_no_neighbour_along() {
+    let rig = Rig::start(vec![scripted("t", 2)]).await;
+    let long = rig.submit("t", r#"{"do":[{"sleep_ms":1500}]}"#).await;
+    rig.facts.until("the neighbour begins", 1, began(long)).await;
+    // asked to stop after 50 ms, to be killed after 250 ms, ends at 400 ms; its neighbour's grace is over at 550 ms
+    let late = rig
+        .submit_as("t", r#"{"do":[{"stubborn_ms":400}]}"#, |task| task.timeout = Some(Duration::from_millis(50)))
+        .await;
+    assert_eq!(rig.ended(late).await.status, Status::Succeeded);
+    let task = rig.ended(long).await;
+    assert_eq!((task.status, task.attempts.len()), (Status::Succeeded, 1));
+    rig.quiet().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_deadline_ends_what_waits_and_what_runs() {
     let rig = Rig::start(vec![scripted("t", 1)]).await;
     let running = rig

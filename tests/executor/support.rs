@@ -14,13 +14,17 @@ use windlass_actors::domain::{
 use windlass_actors::invariants::{CATALOGUE, Context};
 use windlass_actors::ports::clock::TokioClock;
 use windlass_actors::ports::ledger::Created;
+use windlass_actors::ports::ledger::{Backoff, Taken};
 use windlass_actors::ports::observer::{Fact, Observer};
 use windlass_actors::ports::{Dice, SharedStore};
-use windlass_actors::testkit::ScriptedRunner;
-use windlass_actors::tree::{Node, Settings, TableQueue, World};
+use windlass_actors::testkit::{MemoryStore, ScriptedRunner, ToxicStore};
+use windlass_actors::tree::{Node, Settings, TableQueue, World, take_back_predecessors};
 
 /// Nothing here may take longer.
 pub const PATIENCE: Duration = Duration::from_secs(20);
+
+/// The store's file in its folder.
+const FILE: &str = "windlass.db";
 
 pub struct RealDice;
 
@@ -74,13 +78,16 @@ impl Facts {
 }
 
 pub struct Rig {
+    /// The store itself, for the test's own look at it.
     pub store: SharedStore,
+    /// The same store as the node has it: its calls can be poisoned.
+    pub toxic: Arc<ToxicStore>,
     pub runner: ScriptedRunner,
     pub facts: Arc<Facts>,
     pub node: Option<Node>,
     pub settings: Settings,
     pub types: Vec<TaskType>,
-    _folder: tempfile::TempDir,
+    folder: tempfile::TempDir,
 }
 
 pub fn type_name(name: &str) -> TypeName {
@@ -123,23 +130,100 @@ impl Rig {
 
     /// A store, and all that a node needs.
     pub async fn new(types: Vec<TaskType>) -> Rig {
+        Rig::with(types, Options::default()).await
+    }
+
+    pub async fn with(types: Vec<TaskType>, options: Options) -> Rig {
         let folder = tempfile::tempdir().unwrap();
-        let store = SqliteStore::open(folder.path().join("windlass.db"), Options::default()).await.unwrap();
+        let store = SqliteStore::open(folder.path().join(FILE), options).await.unwrap();
+        Rig::on(store, types, folder)
+    }
+
+    /// On the store in memory, whose clock flows with tokio's: for tests that pause it.
+    pub fn in_memory(types: Vec<TaskType>) -> Rig {
+        Rig::on(Arc::new(MemoryStore::new()), types, tempfile::tempdir().unwrap())
+    }
+
+    fn on(store: SharedStore, types: Vec<TaskType>, folder: tempfile::TempDir) -> Rig {
+        let toxic = ToxicStore::new(Arc::clone(&store));
         let (runner, facts) = (ScriptedRunner::new(), Arc::new(Facts::default()));
-        Rig { store, runner, facts, node: None, settings: settings(), types, _folder: folder }
+        Rig { store, toxic, runner, facts, node: None, settings: settings(), types, folder }
     }
 
     /// Starts the node (again, after it was taken).
     pub async fn begin(&mut self) {
+        let store: SharedStore = Arc::clone(&self.toxic) as SharedStore;
         let world = World {
-            store: Arc::clone(&self.store),
+            store: Arc::clone(&store),
             runner: Arc::new(self.runner.clone()),
-            intake: Arc::new(TableQueue::new(Arc::clone(&self.store))),
+            intake: Arc::new(TableQueue::new(store)),
             clock: Arc::new(TokioClock::new()),
             dice: Arc::new(RealDice),
             observer: Arc::clone(&self.facts) as Arc<dyn Observer>,
         };
         self.node = Some(Node::start(self.settings.clone(), world, self.types.clone()).await.unwrap());
+    }
+
+    /// What the next start of the program does, once the node has gone: sweep, take back, begin.
+    pub async fn begin_anew(&mut self) -> Vec<Taken> {
+        assert!(self.node.is_none(), "its predecessor still lives");
+        self.patient("the leftovers are swept", || self.runner.alive().is_empty()).await;
+        self.settings.owner.incarnation = Incarnation(Uuid::now_v7());
+        let (uuid, ours) = (self.settings.data_uuid, self.settings.owner.incarnation);
+        let RetryPolicy { base, cap } = self.settings.retry;
+        let taken = take_back_predecessors(&self.store, uuid, ours, Backoff { base, cap, dice: 0.5 }).await.unwrap();
+        self.begin().await;
+        taken
+    }
+
+    /// Another process on the same file, as far as SQLite can tell: its signals are not heard here.
+    pub async fn second(&self) -> SharedStore {
+        SqliteStore::open(self.path(), Options::default()).await.unwrap()
+    }
+
+    pub fn path(&self) -> std::path::PathBuf {
+        self.folder.path().join(FILE)
+    }
+
+    /// Waits until something is so that tells nobody of itself.
+    pub async fn patient(&self, what: &str, so: impl Fn() -> bool) {
+        let seen = async {
+            while !so() {
+                tokio::time::sleep(Duration::from_millis(5)).await;
+            }
+        };
+        tokio::time::timeout(PATIENCE, seen).await.unwrap_or_else(|_| panic!("not so: {what}"));
+    }
+
+    /// Waits until so many calls of a name were poisoned.
+    pub async fn hit(&self, call: &str, times: usize) {
+        let hit = tokio::time::timeout(PATIENCE, self.toxic.hit(call, times));
+        hit.await.unwrap_or_else(|_| panic!("`{call}` was not poisoned {times} times"));
+    }
+
+    /// Waits for so many more calls of a name.
+    pub async fn called_again(&self, call: &str, times: usize) {
+        let called = tokio::time::timeout(PATIENCE, self.toxic.called_again(call, times));
+        called.await.unwrap_or_else(|_| panic!("`{call}` was not called {times} times"));
+    }
+
+    pub async fn ready(&self) {
+        self.patient("the node is ready", || self.node().readiness().ready).await;
+    }
+
+    /// Waits until a lease has been over for that long.
+    pub async fn lease_over(&self, id: TaskId, by: Duration) {
+        let over = async {
+            loop {
+                let facts = self.store.facts(None, 500).await.unwrap();
+                let over = facts.iter().find(|facts| facts.id == id).and_then(|facts| facts.lease_over_for);
+                if over.is_some_and(|over| over > by) {
+                    return;
+                }
+                tokio::time::sleep(Duration::from_millis(10)).await;
+            }
+        };
+        tokio::time::timeout(PATIENCE, over).await.expect("the lease ends");
     }
 
     pub fn node(&self) -> &Node {
@@ -207,6 +291,13 @@ impl Rig {
 
     pub async fn running(&self, id: TaskId) -> Task {
         self.until(id, |task| task.status == Status::Running).await
+    }
+
+    /// Quiet, and all that happened on the way was no actor's end.
+    pub async fn unharmed(&self) {
+        self.quiet().await;
+        assert_eq!(self.node().shared().roster.restarts_total(), 0, "an outage is data: no actor exits");
+        assert!(!self.runner.overlapped(), "no two attempts of a task ran at the same time");
     }
 
     /// What must hold once nothing runs: every slot is free, nothing of a run is left, the record shows no violation.

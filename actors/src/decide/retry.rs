@@ -5,26 +5,17 @@
 
 use std::time::Duration;
 
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct RetryPolicy {
-    pub base: Duration,
-    pub cap: Duration,
-}
+pub use crate::domain::RetryPolicy;
 
 /// The delay before the try after `failures` failures (1 for the first); `dice` is uniform in [0, 1).
 pub fn delay(policy: RetryPolicy, failures: u32, dice: f64) -> Duration {
-    ceiling(policy, failures).mul_f64(dice.clamp(0.0, 1.0))
+    policy.jittered(failures, dice)
 }
 
 /// As [`delay`], but never under half of the ceiling: for pauses that must not become a tight loop.
 pub fn pause(policy: RetryPolicy, failures: u32, dice: f64) -> Duration {
-    let ceiling = ceiling(policy, failures);
+    let ceiling = policy.ceiling(failures);
     ceiling / 2 + (ceiling / 2).mul_f64(dice.clamp(0.0, 1.0))
-}
-
-fn ceiling(policy: RetryPolicy, failures: u32) -> Duration {
-    let doublings = failures.saturating_sub(1).min(31);
-    policy.base.saturating_mul(1 << doublings).min(policy.cap)
 }
 
 #[cfg(test)]

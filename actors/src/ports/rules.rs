@@ -8,8 +8,8 @@ use serde_json::value::RawValue;
 
 use super::ledger::{Backoff, Limits, TakeCause};
 use crate::domain::{
-    Command, ErrorKind, EventKind, Json, NewEvent, Outcome, ReleaseReason, StateData, Status, TaskError, Timestamp,
-    Verdict,
+    Command, ErrorKind, EventKind, Json, NewEvent, Outcome, ReleaseReason, RetryPolicy, StateData, Status, TaskError,
+    Timestamp, Verdict,
 };
 
 /// How long a claim of a paused type waits.
@@ -185,10 +185,9 @@ impl Gate {
 }
 
 impl Backoff {
-    /// Full jitter: uniform in [0, min(cap, base * 2^n)).
+    /// The pause after the `n`th loss in a row, jittered.
     pub fn delay(&self, n: u32) -> Duration {
-        let ceiling = self.base.saturating_mul(1_u32.checked_shl(n).unwrap_or(u32::MAX)).min(self.cap);
-        ceiling.mul_f64(self.dice.clamp(0.0, 1.0))
+        RetryPolicy { base: self.base, cap: self.cap }.jittered(n, self.dice)
     }
 }
 

@@ -3,7 +3,7 @@
 //!
 //! A payload is `{"do": [STEP, …]}`; without steps, or after the last one, the run is done with `{"epoch": n}`. Steps:
 //! `{"stage": "x"}`, `{"progress": 0.5}`, `{"output": any}`, `{"checkpoint": any}` (waits for its ack), `{"sleep_ms": n}`
-//! (stops when asked to), `{"stubborn_ms": n}` (sleeps and ignores what it is asked), `{"fail": {"permanent": bool,
+//! (stops when asked to), `{"gate": true}` (waits until the test opens the gate, or it is asked to stop), `{"stubborn_ms": n}` (sleeps and ignores what it is asked), `{"fail": {"permanent": bool,
 //! "code": "X"}}`, `{"die": true}` (the host dies by signal 9), `{"until_attempt": n, "then": STEP}` (only on attempts up
 //! to n).
 
@@ -50,6 +50,7 @@ struct Book {
     hosts: AtomicU32,
     failing_starts: AtomicU32,
     held: watch::Sender<bool>,
+    gate: watch::Sender<bool>,
 }
 
 /// Launches scripted hosts. Clones share one book.
@@ -69,6 +70,11 @@ impl ScriptedRunner {
     /// While held, hosts that start do not become ready.
     pub fn hold_starts(&self, held: bool) {
         self.0.held.send_replace(held);
+    }
+
+    /// Lets runs through that wait at the gate, or holds the next ones.
+    pub fn open_gate(&self, open: bool) {
+        self.0.gate.send_replace(open);
     }
 
     pub fn executed(&self) -> Vec<Executed> {
@@ -242,8 +248,8 @@ impl Life {
         let (stop, (acks, waiting)) = (CancellationToken::new(), mpsc::unbounded_channel());
         self.book.write(Executed::Started { key: request.key, host: self.number });
         self.runs.insert(request.run, RunControl { key: request.key, stop: stop.clone(), acks });
-        let sink = Arc::clone(&self.sink);
-        self.tasks.spawn(async move { (request.run, perform(&request, &sink, &stop, waiting).await) });
+        let (sink, gate) = (Arc::clone(&self.sink), self.book.gate.subscribe());
+        self.tasks.spawn(async move { (request.run, perform(&request, &sink, &stop, waiting, gate).await) });
     }
 
     fn cancel(&self, run: RunRef, _: EndReason) {
@@ -281,6 +287,7 @@ async fn perform(
     sink: &HostSink,
     stop: &CancellationToken,
     mut acks: mpsc::UnboundedReceiver<bool>,
+    mut gate: watch::Receiver<bool>,
 ) -> RunEnd {
     let payload: Value = serde_json::from_str(request.payload.as_str()).unwrap_or(Value::Null);
     let mut steps: VecDeque<Value> = payload["do"].as_array().cloned().unwrap_or_default().into();
@@ -306,6 +313,10 @@ async fn perform(
             }
             "sleep_ms" => tokio::select! {
                 () = tokio::time::sleep(Duration::from_millis(value.as_u64().unwrap_or(0))) => {}
+                () = stop.cancelled() => return RunEnd::Said(stopped()),
+            },
+            "gate" => tokio::select! {
+                _ = gate.wait_for(|open| *open) => {}
                 () = stop.cancelled() => return RunEnd::Said(stopped()),
             },
             "stubborn_ms" => tokio::time::sleep(Duration::from_millis(value.as_u64().unwrap_or(0))).await,

@@ -53,11 +53,12 @@ pub struct ToxicStore {
     inner: SharedStore,
     plan: Mutex<Plan>,
     released: Notify,
+    struck: Notify,
 }
 
 impl ToxicStore {
     pub fn new(inner: SharedStore) -> Arc<Self> {
-        Arc::new(ToxicStore { inner, plan: Mutex::default(), released: Notify::new() })
+        Arc::new(ToxicStore { inner, plan: Mutex::default(), released: Notify::new(), struck: Notify::new() })
     }
 
     fn plan(&self) -> MutexGuard<'_, Plan> {
@@ -77,6 +78,13 @@ impl ToxicStore {
     /// Poisons that share of all calls, each with a toxic that the dice choose.
     pub fn seeded(&self, chance: f64, dice: Arc<dyn Dice>) {
         self.plan().chance = Some((chance, dice));
+    }
+
+    /// Ends the plans for calls of that name; what hangs goes on hanging.
+    pub fn heal(&self, call: &str) {
+        let mut plan = self.plan();
+        plan.next.remove(call);
+        plan.always.remove(call);
     }
 
     /// Ends all plans and lets go what hangs.
@@ -104,6 +112,27 @@ impl ToxicStore {
         self.plan().calls.get(call).copied().unwrap_or(0)
     }
 
+    /// Resolves once so many calls of that name were poisoned.
+    pub async fn hit(&self, call: &str, times: usize) {
+        self.seen(|| self.hits(call) >= times).await;
+    }
+
+    /// Resolves once there were so many more calls of that name.
+    pub async fn called_again(&self, call: &str, times: usize) {
+        let wanted = self.calls(call) + times;
+        self.seen(|| self.calls(call) >= wanted).await;
+    }
+
+    async fn seen(&self, wanted: impl Fn() -> bool) {
+        loop {
+            let next = self.struck.notified();
+            if wanted() {
+                return;
+            }
+            next.await;
+        }
+    }
+
     fn draw(&self, call: &str) -> Option<Toxic> {
         let mut plan = self.plan();
         *plan.calls.entry(call.to_owned()).or_default() += 1;
@@ -119,7 +148,9 @@ impl ToxicStore {
     async fn run<T>(&self, call: &str, inner: impl Future<Output = Result<T, LedgerError>>) -> Result<T, LedgerError> {
         let lost = |how: &str| Err(LedgerError::Unavailable(format!("toxic: {call} {how}")));
         let hang = self.released.notified();
-        match self.draw(call) {
+        let drawn = self.draw(call);
+        self.struck.notify_waiters();
+        match drawn {
             None => inner.await,
             Some(Toxic::ErrorBefore) => lost("was not done"),
             Some(Toxic::ErrorAfter) => {

@@ -11,6 +11,7 @@ use super::pools::PoolMsg;
 use super::upkeep::report;
 use super::wiring::Shared;
 use crate::domain::{EndReason, LeaseKey};
+use crate::ports::ledger::LedgerError;
 
 /// How often what is still held is looked at.
 const LOOK: Duration = Duration::from_millis(20);
@@ -34,22 +35,26 @@ pub(super) async fn drain(shared: &Arc<Shared>, hurry: CancellationToken) -> Dra
     tracing::info!(held, "draining");
     shared.health.drain();
     tell_pools(shared, || PoolMsg::Drain);
-    withdraw_types(shared).await;
-    let grace = tokio::time::sleep(shared.settings.drain_grace);
-    tokio::select! {
-        () = all_ended(shared) => {}
-        () = grace => {}
-        () = hurry.cancelled() => {}
-    }
+    let grace = async {
+        tokio::select! {
+            () = all_ended(shared) => {}
+            () = tokio::time::sleep(shared.settings.drain_grace) => {}
+            () = hurry.cancelled() => {}
+        }
+    };
+    tokio::join!(withdraw_types(shared), grace);
     let cut = shared.holdings.keys();
     tell_pools(shared, || PoolMsg::StopAll(EndReason::Drain));
     let settings = &shared.settings;
-    let killing = settings.cancel_grace + settings.neighbour_grace + WRITING;
+    let killing = settings.cancel_grace + settings.neighbour_grace;
+    let limit = if cut.is_empty() { WRITING } else { killing + WRITING };
     // whoever is left then is killed with the tree, and taken back by the next start
-    let _ = tokio::time::timeout(killing, all_ended(shared)).await;
+    let _ = tokio::time::timeout(limit, all_written(shared)).await;
+    // read before they are told: who gives up leaves, and its end is still not written
+    let left = shared.holdings.keys();
     shared.give_up.cancel();
     tell_pools(shared, || PoolMsg::GiveUp);
-    DrainReport { held, cut, left: shared.holdings.keys() }
+    DrainReport { held, cut, left }
 }
 
 fn tell_pools(shared: &Shared, message: impl Fn() -> PoolMsg) {
@@ -60,14 +65,29 @@ fn tell_pools(shared: &Shared, message: impl Fn() -> PoolMsg) {
 }
 
 async fn withdraw_types(shared: &Shared) {
-    if let Err(error) = shared.world.store.post(report(shared, Vec::new())).await {
+    let post = shared.world.store.post(report(shared, Vec::new()));
+    if let Err(error) = in_time(post).await {
         tracing::warn!(%error, "the drain was not posted");
     }
 }
 
-/// Nothing is held, nothing waits to be written, and no claim is under way.
+/// An answer that a start or an end of a node does not wait longer for.
+pub(super) async fn in_time<T>(call: impl Future<Output = Result<T, LedgerError>>) -> Result<T, LedgerError> {
+    let late = |_| Err(LedgerError::Unavailable("no answer in time".to_owned()));
+    tokio::time::timeout(WRITING, call).await.unwrap_or_else(late)
+}
+
+/// Nothing runs any more.
 async fn all_ended(shared: &Shared) {
     while !shared.holdings.is_empty() || !shared.queue.claims.is_empty() || !shared.queue.finishes.is_empty() {
+        tokio::time::sleep(LOOK).await;
+    }
+}
+
+/// Besides, nothing is left to write, nor between two tries: a claim without its answer, the end of a dead lease.
+async fn all_written(shared: &Shared) {
+    all_ended(shared).await;
+    while !shared.health.is_idle() || !shared.queue.finishes.is_empty() {
         tokio::time::sleep(LOOK).await;
     }
 }

@@ -24,8 +24,10 @@ pub struct TypeHealth {
     pub consumer_open: bool,
     /// Seats in hosts that are ready.
     pub seats: u32,
-    /// Leases alive.
+    /// Leases alive, and ends of dead ones that are not written yet.
     pub busy: u32,
+    /// The pool waits for the ledger: a claim, or what it takes back, is not answered yet.
+    pub asks: bool,
     /// Why its hosts cannot live, once they were given up for now.
     pub parked: Option<String>,
     /// What was wrong with the last host that did not start.
@@ -35,8 +37,8 @@ pub struct TypeHealth {
 #[derive(Default)]
 struct Inner {
     types: BTreeMap<TypeName, TypeHealth>,
-    /// Why the store can't be written, since it can't.
-    store: Option<String>,
+    /// By kind of call: why the store could not be written, and when that was.
+    store: BTreeMap<&'static str, (String, Duration)>,
     /// The store was reached at least once.
     store_seen: bool,
     /// When all leases were last renewed, by the node's clock.
@@ -59,11 +61,23 @@ impl Health {
         }
     }
 
-    /// The store answered, or did not.
-    pub fn store(&self, error: Option<String>) {
+    /// The store answered a call of that kind. It says nothing of the others: a full store still takes renewals.
+    pub fn store_answered(&self, call: &'static str) {
         let mut inner = lock(&self.0);
-        inner.store_seen |= error.is_none();
-        inner.store = error;
+        inner.store_seen = true;
+        inner.store.remove(call);
+    }
+
+    /// The store did not answer a call of that kind.
+    pub fn store_failed(&self, call: &'static str, error: String, now: Duration) {
+        lock(&self.0).store.insert(call, (error, now));
+    }
+
+    /// The store was found writable: forgets failures up to `until`, which nobody has repeated since.
+    pub fn store_writable(&self, until: Duration) {
+        let mut inner = lock(&self.0);
+        inner.store_seen = true;
+        inner.store.retain(|_, (_, at)| *at > until);
     }
 
     pub fn drain(&self) {
@@ -78,6 +92,16 @@ impl Health {
         lock(&self.0).renewed = Some(at);
     }
 
+    /// Seats of a type in hosts that are ready.
+    pub fn seats(&self, task_type: &TypeName) -> u32 {
+        lock(&self.0).types.get(task_type).map_or(0, |health| health.seats)
+    }
+
+    /// Nothing is left to do for any type, and no answer is awaited.
+    pub fn is_idle(&self) -> bool {
+        lock(&self.0).types.values().all(|health| health.busy == 0 && !health.asks)
+    }
+
     pub fn types(&self) -> BTreeMap<TypeName, TypeHealth> {
         lock(&self.0).types.clone()
     }
@@ -89,10 +113,13 @@ impl Health {
         if inner.draining {
             reasons.push("the node drains".to_owned());
         }
-        match &inner.store {
-            Some(error) => reasons.push(error.clone()),
-            None if !inner.store_seen => reasons.push("the store was not reached yet".to_owned()),
-            None => {}
+        if inner.store.is_empty() && !inner.store_seen {
+            reasons.push("the store was not reached yet".to_owned());
+        }
+        for (error, _) in inner.store.values() {
+            if !reasons.contains(error) {
+                reasons.push(error.clone());
+            }
         }
         for (name, health) in &inner.types {
             reasons.extend(health.reason().map(|reason| format!("type `{name}`: {reason}")));
@@ -126,14 +153,21 @@ mod tests {
         let name = TypeName::new("hello").unwrap();
         let health = Health::new([name.clone()].into_iter());
         assert_eq!(health.readiness().reasons.len(), 2);
-        health.store(None);
+        health.store_answered("claim");
         health.of_type(&name, |t| {
             *t = TypeHealth { pool_serves: true, consumer_open: true, seats: 1, ..TypeHealth::default() };
         });
         assert!(health.readiness().ready);
-        health.store(Some("the store is unavailable: disk full".to_owned()));
-        assert_eq!(health.readiness().reasons, ["the store is unavailable: disk full"]);
-        health.store(None);
+        let full = "the store is unavailable: disk full";
+        for (call, at) in [("record", 1), ("finish", 2)] {
+            health.store_failed(call, full.to_owned(), Duration::from_secs(at));
+        }
+        health.store_answered("renew");
+        assert_eq!(health.readiness().reasons, [full]);
+        health.store_answered("finish");
+        assert!(!health.readiness().ready, "records have not been answered");
+        health.store_writable(Duration::from_secs(1));
+        assert!(health.readiness().ready);
         health.drain();
         assert!(!health.readiness().ready);
     }

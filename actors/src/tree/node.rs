@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::drain::{DrainReport, drain};
+use super::drain::{DrainReport, drain, in_time};
 use super::health::Readiness;
 use super::ledger::{LedgerActor, LedgerArgs};
 use super::upkeep::report;
@@ -27,7 +27,7 @@ impl Node {
         let shared = Shared::new(settings, world, types);
         // so that its types are known from the first moment; the heartbeat repeats it if the store is away
         let first = report(&shared, shared.types.iter().map(|t| (**t).clone()).collect());
-        if let Err(error) = shared.world.store.post(first).await {
+        if let Err(error) = in_time(shared.world.store.post(first)).await {
             tracing::warn!(%error, "the first heartbeat was not posted");
         }
         let root = start_root("node", shared.roster.clone(), spec(&shared)).await?;
@@ -71,7 +71,7 @@ impl Node {
             tracing::warn!(actor = path, "did not end in time and was killed");
         }
         let owner = &self.shared.settings.owner;
-        if let Err(error) = self.shared.world.store.withdraw(&owner.node, owner.incarnation).await {
+        if let Err(error) = in_time(self.shared.world.store.withdraw(&owner.node, owner.incarnation)).await {
             tracing::warn!(%error, "the node was not withdrawn");
         }
     }

@@ -16,7 +16,7 @@ use super::ledger::LedgerQueue;
 use super::pools::PoolMsg;
 use crate::decide::retry::RetryPolicy;
 use crate::domain::{Owner, TaskType, TypeName};
-use crate::ports::ledger::Backoff;
+use crate::ports::ledger::{Backoff, LedgerError};
 use crate::ports::observer::{Fact, Observer};
 use crate::ports::{Clock, Dice, Intake, Runner, SharedStore};
 use crate::supervise::{Address, Roster};
@@ -97,6 +97,11 @@ impl Shared {
 
     pub fn saw(&self, fact: Fact) {
         self.world.observer.saw(&fact);
+    }
+
+    /// Readiness tells that the store did not answer a call of that kind.
+    pub(super) fn store_failed(&self, call: &'static str, error: &LedgerError) {
+        self.health.store_failed(call, error.to_string(), self.world.clock.now());
     }
 
     /// Policy and jitter for what the ledger requeues by itself.

@@ -44,8 +44,11 @@ impl Verb for Prune {
     }
 }
 
-/// Writes, so that a full or read-only file shows.
+/// Writes, and takes some room for it, so that a full or read-only file shows: a change in place fits into a full one.
 pub(super) struct Probe;
+
+/// Half of the room that a probe takes, in bytes: some pages.
+const ROOM: i64 = 8 << 10;
 
 #[async_trait]
 impl Verb for Probe {
@@ -55,6 +58,11 @@ impl Verb for Probe {
         let write =
             "INSERT INTO setting (key, value) VALUES ('probed_at', ?1) ON CONFLICT (key) DO UPDATE SET value = ?1";
         sqlx::query(write).bind(tx.now.0.to_string()).execute(&mut *tx.conn).await?;
+        sqlx::query("INSERT OR REPLACE INTO setting (key, value) VALUES ('probe_room', hex(zeroblob(?1)))")
+            .bind(ROOM)
+            .execute(&mut *tx.conn)
+            .await?;
+        sqlx::query("DELETE FROM setting WHERE key = 'probe_room'").execute(&mut *tx.conn).await?;
         Ok(tx.now)
     }
 }

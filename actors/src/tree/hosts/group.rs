@@ -468,7 +468,7 @@ impl Drop for Group {
 fn tell_pool(shared: &Shared, task_type: &TaskType, seats: u32) {
     shared.health.of_type(&task_type.name, |health| health.seats = seats);
     if let Some(pool) = shared.pools.get(&task_type.name) {
-        // a pool that is down asks for nothing; it reads the health when it starts
-        let _ = pool.cast(PoolMsg::Seats(seats));
+        // a pool that is down asks for nothing; each claim reads the health
+        let _ = pool.cast(PoolMsg::Seats);
     }
 }

@@ -121,7 +121,8 @@ impl Actor for HostActor {
             HostMsg::Kill { run } => host.doom(run),
             HostMsg::Abandon { run } => host.abandon(run),
             HostMsg::StartTimeOver => host.start_time_over(),
-            HostMsg::NeighboursTimeOver | HostMsg::ClosingTimeOver => host.kill(),
+            HostMsg::NeighboursTimeOver => host.neighbours_time_over(),
+            HostMsg::ClosingTimeOver => host.kill(),
             HostMsg::Weigh => host.weigh(),
         }
         Ok(())
@@ -315,10 +316,19 @@ impl HostState {
             self.phase = Phase::Condemned;
             self.args.place.state("condemned: waits for the other runs in it");
             self.tell_group(GroupMsg::HostClosed { number: self.args.number });
+        }
+        if self.doomed.len() == 1 {
             let grace = self.args.shared.settings.neighbour_grace;
             self.after(grace, HostMsg::NeighboursTimeOver);
         }
         self.kill_when_only_doomed();
+    }
+
+    /// Unless those that had to die have ended by themselves meanwhile: then nobody need die for them.
+    fn neighbours_time_over(&self) {
+        if !self.doomed.is_empty() {
+            self.kill();
+        }
     }
 
     fn kill_when_only_doomed(&mut self) {

@@ -25,11 +25,13 @@ struct Inner<Q, A> {
 pub struct Lane<Q, A> {
     inner: Mutex<Inner<Q, A>>,
     bell: Notify,
+    answered: Notify,
 }
 
 impl<Q, A> Default for Lane<Q, A> {
     fn default() -> Self {
-        Lane { inner: Mutex::new(Inner { waiting: VecDeque::new(), open: Vec::new() }), bell: Notify::new() }
+        let inner = Inner { waiting: VecDeque::new(), open: Vec::new() };
+        Lane { inner: Mutex::new(inner), bell: Notify::new(), answered: Notify::new() }
     }
 }
 
@@ -74,6 +76,23 @@ impl<Q: Clone, A> Lane<Q, A> {
             }
             Err(error) => open.into_iter().for_each(|call| (call.reply)(Err(error.clone()))),
         }
+        self.answered.notify_waiters();
+    }
+
+    /// Resolves once no such call waits or is under way.
+    pub async fn until_none(&self, such: impl Fn(&Q) -> bool) {
+        loop {
+            let next = self.answered.notified();
+            if !self.has(&such) {
+                return;
+            }
+            next.await;
+        }
+    }
+
+    fn has(&self, such: impl Fn(&Q) -> bool) -> bool {
+        let inner = lock(&self.inner);
+        inner.waiting.iter().chain(&inner.open).any(|call| such(&call.request))
     }
 
     /// Calls that wait or are under way.

@@ -112,7 +112,7 @@ where
         loop {
             let batch = lane.take(BATCH).await;
             let answers = write(Arc::clone(&shared), batch).await;
-            note(&shared, &answers);
+            note(&shared, name, &answers);
             lane.answer(answers);
         }
     };
@@ -121,10 +121,10 @@ where
     })
 }
 
-fn note<A>(shared: &Shared, answers: &Answers<A>) {
+fn note<A>(shared: &Shared, lane: &'static str, answers: &Answers<A>) {
     match answers {
-        Ok(_) => shared.health.store(None),
-        Err(error @ LedgerError::Unavailable(_)) => shared.health.store(Some(error.to_string())),
+        Ok(_) => shared.health.store_answered(lane),
+        Err(error @ LedgerError::Unavailable(_)) => shared.store_failed(lane, error),
         Err(LedgerError::Refused(_)) => {}
     }
 }

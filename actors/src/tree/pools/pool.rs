@@ -31,8 +31,8 @@ use crate::tree::wiring::{Shared, SuspectPass};
 pub enum PoolMsg {
     /// Something may be due: claim what there is room for.
     Look,
-    /// Seats of the type in hosts that are ready.
-    Seats(u32),
+    /// The seats of the type in hosts that are ready have changed; the health says how many there are.
+    Seats,
     Claims {
         token: Uuid,
         answer: Result<NextAnswer, LedgerError>,
@@ -88,12 +88,14 @@ pub struct Pool {
     rows: HashMap<LeaseKey, LeaseRow>,
     /// Runs that wait to be over because their lease actor died.
     orphans: HashMap<LeaseKey, OwnedTask>,
-    seats: u32,
     claiming: Option<Claiming>,
     /// Somebody said that something may be due, and we have not looked since.
     hungry: bool,
     pub(super) recovery: Option<Recovery>,
-    pub(super) timers: Vec<Tick>,
+    /// The next try of the claim.
+    again: Option<Tick>,
+    /// Ends of orphans that could not be written, each with its next try.
+    unwritten: HashMap<LeaseKey, Tick>,
 }
 
 impl Actor for PoolActor {
@@ -108,14 +110,14 @@ impl Actor for PoolActor {
     async fn handle(&self, _: ActorRef<PoolMsg>, message: PoolMsg, pool: &mut Pool) -> Result<(), ActorProcessingErr> {
         match message {
             PoolMsg::Look => pool.look(),
-            PoolMsg::Seats(seats) => pool.seats(seats),
+            PoolMsg::Seats => pool.seats(),
             PoolMsg::Claims { token, answer } => pool.claims(token, answer).await,
             PoolMsg::TryClaimAgain => pool.send_claim(),
             PoolMsg::OrphanOver(key) => pool.orphan_over(key),
             PoolMsg::OrphanSettled { finish, answer } => pool.orphan_settled(finish, answer),
             PoolMsg::SettleOrphanAgain(finish) => pool.settle_orphan(finish),
             PoolMsg::RunsOver => pool.runs_over(),
-            PoolMsg::TakenBack(answer) => pool.taken_back(answer).await,
+            PoolMsg::TakenBack(answer) => pool.taken_back(answer),
             PoolMsg::TakeBackAgain => pool.take_back(),
             PoolMsg::Drain => pool.drain(),
             PoolMsg::StopAll(reason) => pool.tell_all(|| LeaseMsg::Stop(reason)),
@@ -145,7 +147,6 @@ impl Actor for PoolActor {
 impl Pool {
     fn begin(myself: ActorRef<PoolMsg>, args: PoolArgs) -> Pool {
         let PoolArgs { shared, task_type, place } = args;
-        let seats = shared.health.types().get(&task_type.name).map_or(0, |health| health.seats);
         let mut pool = Pool {
             shared,
             task_type,
@@ -154,13 +155,14 @@ impl Pool {
             nursery: Nursery::new(),
             rows: HashMap::new(),
             orphans: HashMap::new(),
-            seats,
             claiming: None,
             hungry: true,
             recovery: None,
-            timers: Vec::new(),
+            again: None,
+            unwritten: HashMap::new(),
         };
         pool.recover();
+        pool.count();
         pool
     }
 
@@ -169,8 +171,7 @@ impl Pool {
         self.claim();
     }
 
-    fn seats(&mut self, seats: u32) {
-        self.seats = seats;
+    fn seats(&mut self) {
         self.count();
         if self.hungry {
             self.claim();
@@ -180,7 +181,7 @@ impl Pool {
     fn room(&self) -> Room {
         Room {
             slots: self.task_type.slots(),
-            seats: self.seats,
+            seats: self.shared.health.seats(&self.task_type.name),
             leases: u32::try_from(self.rows.len()).unwrap_or(u32::MAX),
             suspects: u32::try_from(self.rows.values().filter(|row| row.suspect).count()).unwrap_or(u32::MAX),
             suspect_on_node: false,
@@ -208,6 +209,7 @@ impl Pool {
         };
         self.hungry = false;
         self.claiming = Some(Claiming { request, pass, tries: 0 });
+        self.count();
         self.send_claim();
     }
 
@@ -217,20 +219,18 @@ impl Pool {
         };
         let (myself, token) = (self.shared.pools.get(&self.task_type.name).cloned(), claiming.request.token);
         self.shared.queue.claims.ask(claiming.request.clone(), move |answer| {
-            // to whoever is the pool by then: one that restarted knows what to do with it
+            // to whoever is the pool by then: one that restarted drops it, and takes back what it took
             let _ = myself.map(|pool| pool.cast(PoolMsg::Claims { token, answer }));
         });
     }
 
     async fn claims(&mut self, token: Uuid, answer: Result<NextAnswer, LedgerError>) {
-        let ours = self.claiming.as_ref().is_some_and(|c| c.request.token == token);
+        if self.claiming.as_ref().is_none_or(|claiming| claiming.request.token != token) {
+            return; // a predecessor's: nothing of it was taken back yet, and all of it will be
+        }
         match answer {
-            Err(error) if ours => self.claim_failed(&error),
-            Err(_) => {}
-            Ok(answer) => match &mut self.recovery {
-                Some(recovery) => recovery.keep(answer.claimed),
-                None => self.claimed(ours, answer).await,
-            },
+            Err(error) => self.claim_failed(&error),
+            Ok(answer) => self.claimed(answer).await,
         }
     }
 
@@ -244,19 +244,17 @@ impl Pool {
         });
         let policy = RetryPolicy { base: Duration::from_millis(100), cap: Duration::from_secs(5) };
         let after = pause(policy, tries, self.shared.world.dice.unit());
-        self.timers = vec![Tick::after(&self.myself, after, || PoolMsg::TryClaimAgain)];
+        self.again = Some(Tick::after(&self.myself, after, || PoolMsg::TryClaimAgain));
     }
 
-    async fn claimed(&mut self, ours: bool, answer: NextAnswer) {
-        let claiming = if ours { self.claiming.take() } else { None };
+    async fn claimed(&mut self, answer: NextAnswer) {
+        let Some(Claiming { request, mut pass, tries }) = self.claiming.take() else {
+            return;
+        };
         let found = answer.claimed.len();
-        let mut pass = None;
-        if let Some(claiming) = claiming {
-            self.hungry |= found >= claiming.request.most as usize;
-            pass = claiming.pass;
-            if claiming.tries > 0 {
-                self.place.state("serving");
-            }
+        self.hungry |= found >= request.most as usize;
+        if tries > 0 {
+            self.place.state("serving");
         }
         // an answer has one suspect at most: there may be more
         self.hungry |= answer.claimed.iter().any(|claimed| claimed.suspect > Suspicion::None);
@@ -382,7 +380,9 @@ impl Pool {
             Ok(FinishAnswer::Fenced) => self.forget(finish.key),
             Ok(FinishAnswer::Expired) | Err(_) => {
                 let after = self.shared.settings.owner.lease / 10;
-                self.timers.push(Tick::after(&self.myself, after, || PoolMsg::SettleOrphanAgain(finish)));
+                let key = finish.key;
+                let again = Tick::after(&self.myself, after, || PoolMsg::SettleOrphanAgain(finish));
+                self.unwritten.insert(key, again);
             }
         }
     }
@@ -390,6 +390,7 @@ impl Pool {
     /// The slot is free again.
     fn forget(&mut self, key: LeaseKey) {
         self.rows.remove(&key);
+        self.unwritten.remove(&key);
         let count = self.shared.holdings.remove(key);
         self.shared.saw(Fact::Leases { count });
         self.count();
@@ -412,11 +413,11 @@ impl Pool {
         }
     }
 
-    /// Tells metrics and readiness how full it is.
-    fn count(&self) {
+    /// Tells metrics, readiness and a drain how full it is, and whether it waits for an answer.
+    pub(super) fn count(&self) {
         let room = self.room();
-        let busy = room.leases;
-        self.shared.health.of_type(&self.task_type.name, |health| health.busy = busy);
+        let (busy, asks) = (room.leases, self.claiming.is_some() || self.recovery.is_some());
+        self.shared.health.of_type(&self.task_type.name, |health| (health.busy, health.asks) = (busy, asks));
         let free = room.slots.saturating_sub(busy);
         self.shared.saw(Fact::Slots { task_type: self.task_type.name.clone(), busy, free });
     }

@@ -62,9 +62,11 @@ impl Reaper {
         let store = &shared.world.store;
         let database = store.probe().await?;
         let own = shared.world.clock.now();
-        self.trust = self.trust.saw(own, database);
+        self.trust = self.trust.saw(own, database, shared.settings.reap);
         let expired = store.expire(MOST).await?;
-        shared.health.store(None);
+        shared.health.store_answered("reaper");
+        // who was refused tries again within a lease
+        shared.health.store_writable(own.saturating_sub(shared.settings.owner.lease));
         if !self.trust.is_enough(own, self.longest_lease().await?) {
             return Ok(expired.len() >= MOST as usize);
         }
@@ -88,7 +90,7 @@ impl Reaper {
     fn failed(&mut self, error: &LedgerError) -> bool {
         tracing::warn!(actor = self.args.place.path(), %error, "the reaper can't see the store; its trust begins anew");
         self.args.place.state("the store is away");
-        self.args.shared.health.store(Some(error.to_string()));
+        self.args.shared.store_failed("reaper", error);
         self.trust = self.trust.failed();
         false
     }

@@ -5,7 +5,7 @@
 
 use crate::domain::{EndReason, LeaseKey};
 use crate::ports::ledger::{LedgerError, RenewAnswer};
-use crate::ports::observer::{Fact, Fenced};
+use crate::ports::observer::Fact;
 use crate::supervise::{Actor, ActorProcessingErr, ActorRef, Tick};
 use crate::tree::pools::LeaseMsg;
 
@@ -60,7 +60,7 @@ impl Renewal {
         let answers = shared.world.store.renew(&shared.settings.owner, keys.clone()).await;
         match answers {
             Ok(answers) => {
-                shared.health.store(None);
+                shared.health.store_answered("all renewals");
                 shared.health.renewed(shared.world.clock.now());
                 self.args.place.state(format!("renewed {} leases", keys.len()));
                 let busy = answers.contains(&RenewAnswer::Busy);
@@ -77,12 +77,8 @@ impl Renewal {
             RenewAnswer::Held { cancel_requested: true } => {
                 shared.holdings.tell(key, LeaseMsg::Stop(EndReason::Cancel));
             }
-            RenewAnswer::Lost => {
-                // one whose end was committed while we asked has left, and hears nothing
-                if shared.holdings.tell(key, LeaseMsg::Stop(EndReason::Lost)) {
-                    shared.saw(Fact::FenceRejected { write: Fenced::Renew, key });
-                }
-            }
+            // it knows whether that is news: its end may have been committed while we asked
+            RenewAnswer::Lost => drop(shared.holdings.tell(key, LeaseMsg::Lost)),
             RenewAnswer::Held { .. } | RenewAnswer::Busy => {}
         }
     }
@@ -90,7 +86,7 @@ impl Renewal {
     fn failed(&self, error: &LedgerError) -> bool {
         tracing::warn!(actor = self.args.place.path(), %error, "leases were not renewed");
         self.args.place.state("the store is away");
-        self.args.shared.health.store(Some(error.to_string()));
+        self.args.shared.store_failed("all renewals", error);
         self.args.shared.saw(Fact::RenewFailed);
         false
     }

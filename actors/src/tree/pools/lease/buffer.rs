@@ -111,6 +111,10 @@ impl Buffer {
         self.pending.is_empty()
     }
 
+    pub fn has_checkpoint(&self) -> bool {
+        self.checkpoint.is_some()
+    }
+
     /// All of it, as one write.
     pub fn take(&mut self) -> Batch {
         let events: Vec<NewEvent> = self.pending.drain(..).map(Pending::into_event).collect();

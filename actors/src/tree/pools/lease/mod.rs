@@ -40,8 +40,10 @@ pub enum LeaseMsg {
     Ran(RunEvent),
     /// The run is over without its own word, and nothing of it is left.
     RunOver(RunOver),
-    /// Asked from above: cancel, drain, lost.
+    /// Asked from above: cancel, drain.
     Stop(EndReason),
+    /// A renewal of all leases found that it is no longer ours.
+    Lost,
     Recorded(Result<RecordAnswer, LedgerError>),
     Finished(Result<FinishAnswer, LedgerError>),
     /// The lease was renewed on its own, because a write found that it had run out.
@@ -108,6 +110,7 @@ impl Actor for LeaseActor {
             LeaseMsg::Ran(event) => lease.ran(event),
             LeaseMsg::RunOver(over) => lease.run_over(over),
             LeaseMsg::Stop(reason) => lease.stop(reason),
+            LeaseMsg::Lost => lease.lost(),
             LeaseMsg::Recorded(answer) => lease.recorded(answer),
             LeaseMsg::Finished(answer) => lease.finished(answer),
             LeaseMsg::Renewed(answer) => lease.renewed(answer),
@@ -180,6 +183,7 @@ impl Lease {
         }
         if let Some(reason) = self.asked {
             seat.cancel(reason);
+            self.give_grace();
         }
         self.seat = Some(seat);
     }

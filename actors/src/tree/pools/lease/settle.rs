@@ -10,10 +10,10 @@ use crate::ports::ledger::{Finish, FinishAnswer, LedgerError};
 use crate::ports::observer::{Fact, Fenced};
 use crate::tree::pools::LeaseMsg;
 
-/// The finish to write, and how often that failed.
+/// The verdict, the write that says so once all before it is stored, and how often that failed.
 pub struct Settlement {
-    finish: Finish,
-    outcome: Outcome,
+    verdict: Verdict,
+    finish: Option<Finish>,
     tries: u32,
 }
 
@@ -29,29 +29,36 @@ impl Lease {
         let Some(verdict) = verdict(ending, &circumstances) else {
             return self.leave_to_other();
         };
-        let batch = self.buffer.take();
-        let outcome = outcome(&verdict);
-        let finish = Finish {
-            key: self.key,
-            verdict,
-            from: batch.from,
-            events: batch.events,
-            stage: batch.stage,
-            progress: batch.progress,
-            token: dice.token(),
-        };
-        self.settlement = Some(Settlement { finish, outcome, tries: 0 });
+        self.settlement = Some(Settlement { verdict, finish: None, tries: 0 });
         if self.in_flight.is_none() {
-            self.send_finish();
+            self.write_end();
         }
     }
 
-    pub(super) fn send_finish(&self) {
-        let Some(settlement) = &self.settlement else {
+    /// Writes the end, and with it what is not stored yet; a checkpoint that a later attempt may need goes before it.
+    pub(super) fn write_end(&mut self) {
+        let Some(settlement) = &mut self.settlement else {
             return;
         };
+        let finish = match &settlement.finish {
+            Some(finish) => finish.clone(),
+            None if self.buffer.has_checkpoint() && may_go_on(&settlement.verdict) => return self.write_record(),
+            None => {
+                let batch = self.buffer.take();
+                let finish = Finish {
+                    key: self.key,
+                    verdict: settlement.verdict.clone(),
+                    from: batch.from,
+                    events: batch.events,
+                    stage: batch.stage,
+                    progress: batch.progress,
+                    token: self.shared.world.dice.token(),
+                };
+                settlement.finish.insert(finish).clone()
+            }
+        };
         let myself = self.myself.clone();
-        self.shared.queue.finishes.ask(settlement.finish.clone(), move |answer| {
+        self.shared.queue.finishes.ask(finish, move |answer| {
             // a lease that was killed meanwhile is settled by its pool
             let _ = myself.cast(LeaseMsg::Finished(answer));
         });
@@ -86,7 +93,7 @@ impl Lease {
         };
         let now = self.shared.world.clock.now();
         let ran = self.began.map(|began| now.saturating_sub(began)).unwrap_or_default();
-        let outcome = settlement.outcome;
+        let outcome = outcome(&settlement.verdict);
         let (task, epoch, actor) = (self.key.task, self.key.epoch.0, self.place.path());
         if outcome == Outcome::Succeeded {
             tracing::debug!(%task, epoch, actor, %status, "an attempt ended");
@@ -116,6 +123,11 @@ impl Lease {
         self.place.state("ended");
         self.myself.stop(None);
     }
+}
+
+/// Whether another attempt may follow: a retry, or after a replay.
+fn may_go_on(verdict: &Verdict) -> bool {
+    !matches!(verdict, Verdict::Complete { .. } | Verdict::Cancel)
 }
 
 /// The outcome that a verdict will be recorded as, for the metrics.

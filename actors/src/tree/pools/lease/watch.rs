@@ -2,7 +2,7 @@
 
 use super::{Lease, LeaseMsg};
 use crate::domain::EndReason;
-use crate::ports::observer::Fact;
+use crate::ports::observer::{Fact, Fenced};
 use crate::supervise::Tick;
 
 impl Lease {
@@ -28,8 +28,20 @@ impl Lease {
             None => self.leave_the_line(reason),
         }
         if first {
-            let grace = self.shared.settings.cancel_grace;
-            self.grace = Some(Tick::after(&self.myself, grace, || LeaseMsg::GraceOver));
+            self.give_grace();
+        }
+    }
+
+    pub(super) fn give_grace(&mut self) {
+        let grace = self.shared.settings.cancel_grace;
+        self.grace = Some(Tick::after(&self.myself, grace, || LeaseMsg::GraceOver));
+    }
+
+    /// Once its end is decided that is no news: either it is committed, or its own write will be refused.
+    pub(super) fn lost(&mut self) {
+        if self.settlement.is_none() {
+            self.shared.saw(Fact::FenceRejected { write: Fenced::Renew, key: self.key });
+            self.stop(EndReason::Lost);
         }
     }
 

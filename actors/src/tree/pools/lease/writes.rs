@@ -29,6 +29,10 @@ impl Lease {
             }
             return;
         }
+        self.write_record();
+    }
+
+    pub(super) fn write_record(&mut self) {
         let (record, acks) = self.buffer.take().into_record(self.key);
         self.in_flight = Some(InFlight { record, acks, tries: 0 });
         self.send_record();
@@ -67,7 +71,7 @@ impl Lease {
             seat.ack(in_flight.acks, false);
         }
         match self.settlement {
-            Some(_) => self.send_finish(),
+            Some(_) => self.write_end(),
             None => self.flush(),
         }
     }
@@ -105,7 +109,7 @@ impl Lease {
         self.again = None;
         match (&self.in_flight, &self.settlement) {
             (Some(_), _) => self.send_record(),
-            (None, Some(_)) => self.send_finish(),
+            (None, Some(_)) => self.write_end(),
             (None, None) => {}
         }
     }
