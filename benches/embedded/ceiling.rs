@@ -92,10 +92,8 @@ async fn claim_rows(conn: &mut SqliteConnection) -> Vec<String> {
 
 async fn finish_rows(conn: &mut SqliteConnection, ids: &[String]) {
     conn.execute("BEGIN IMMEDIATE").await.expect("a transaction begins");
-    let ends: Vec<_> = ids
-        .iter()
-        .map(|id| (id, 1, 3, None::<&str>, None::<f64>, Json::trusted(RESULT), Uuid::now_v7()))
-        .collect();
+    let ends: Vec<_> =
+        ids.iter().map(|id| (id, 1, 3, None::<&str>, None::<f64>, Json::trusted(RESULT), Uuid::now_v7())).collect();
     let ends = serde_json::to_string(&ends).expect("texts are JSON");
     run(conn, include_str!("../../src/adapters/sqlite/sql/succeed_tasks.sql"), &[&ends, "4"]).await;
     run(conn, include_str!("../../src/adapters/sqlite/sql/succeed_attempts.sql"), &[&ends, "4"]).await;

@@ -4,7 +4,8 @@ use std::time::{Duration, Instant};
 
 use serde_json::json;
 
-use crate::rig::{PATIENCE, Rig, children_of, is_terminal, marked, outcomes, signal};
+use crate::machine::{children_of, marked, signal};
+use crate::rig::{PATIENCE, Rig, is_terminal, outcomes};
 
 #[tokio::test]
 async fn node_killed() {
