@@ -4,7 +4,8 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use crate::rig::{Rig, descriptors_of, resident_of, zombies_of};
+use crate::machine::{descriptors_of, resident_of, zombies_of};
+use crate::rig::Rig;
 
 const TYPES: [&str; 6] = ["probe_sleep", "probe_die", "probe_fail", "probe_hang", "probe_print", "probe_slow_stop"];
 

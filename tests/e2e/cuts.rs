@@ -5,7 +5,8 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 use tokio::io::AsyncReadExt;
 
-use crate::rig::{Rig, lives, marked, outcomes, signal};
+use crate::machine::{lives, marked, signal};
+use crate::rig::{Rig, outcomes};
 
 #[tokio::test]
 async fn worker_killed_mid_run() {

@@ -4,7 +4,8 @@ use std::time::{Duration, Instant};
 
 use serde_json::json;
 
-use crate::rig::{Rig, is_terminal, marked, outcomes, signal, zombies_of};
+use crate::machine::{marked, signal, zombies_of};
+use crate::rig::{Rig, is_terminal, outcomes};
 
 // S07
 #[tokio::test]

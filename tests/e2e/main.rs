@@ -9,6 +9,7 @@ mod cuts;
 mod demo;
 mod exits;
 mod hosts;
+mod machine;
 mod nodes;
 mod output;
 mod races;

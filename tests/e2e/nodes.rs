@@ -4,6 +4,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::json;
 
+use crate::machine::{children_of, marked, signal};
 use crate::rig::{PATIENCE, Rig, is_terminal, outcomes};
 
 #[tokio::test]
@@ -46,6 +47,37 @@ async fn node_killed() {
     done.dedup();
     assert_eq!(done, [0, 1, 2, 3, 4, 5]);
     assert_eq!(rig.metric("windlass_tasks_taken_back_total{reason=\"predecessor\"}").await, 5.0);
+}
+
+// S08
+#[tokio::test]
+async fn the_death_of_a_node_takes_the_trees_of_its_plugins_along() {
+    let mut rig = Rig::up(&["probe_tree"]).await;
+    let marker = format!("n-{}", rig.mark().unwrap());
+    let id = rig.submit("probe_tree", json!({"marker": marker})).await;
+    rig.output(&id).await;
+    let alive = || marked(&format!("PROBE_MARKER={marker}"));
+    assert!(alive().len() >= 4, "{:?}", alive());
+    let old = alive();
+    rig.kill().await;
+    let killed = Instant::now();
+    rig.until("the tree to be gone", async || alive().is_empty().then_some(())).await;
+    assert!(killed.elapsed() < Duration::from_secs(2), "{:?}", killed.elapsed());
+    // what its own shim did not live to kill is swept before the task starts again
+    rig.start().await;
+    rig.until("the second attempt", async || (alive().len() >= 4).then_some(())).await;
+    let shims: Vec<u32> = children_of(rig.pid());
+    shims.iter().for_each(|shim| signal(*shim, "STOP"));
+    rig.kill().await;
+    shims.iter().for_each(|shim| signal(*shim, "KILL"));
+    assert!(alive().iter().all(|pid| !old.contains(pid)));
+    let older = alive();
+    rig.start().await;
+    assert!(alive().iter().all(|pid| !older.contains(pid)), "two attempts live side by side");
+    let task = rig.task(&id).await;
+    assert_eq!(outcomes(&task)[..2], ["lost", "lost"], "{task}");
+    assert_eq!(rig.cancel(&id).await.0, 202);
+    assert_eq!(rig.ended(&id).await["status"], "cancelled");
 }
 
 #[tokio::test]

@@ -2,7 +2,8 @@
 
 use serde_json::json;
 
-use crate::rig::{Rig, outcomes, resident_of};
+use crate::machine::resident_of;
+use crate::rig::{Rig, outcomes};
 
 // S11
 #[tokio::test]

@@ -5,7 +5,8 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 use tokio::task::JoinSet;
 
-use crate::rig::{PATIENCE, Rig, descriptors_of};
+use crate::machine::descriptors_of;
+use crate::rig::{PATIENCE, Rig};
 
 /// Reads a stream to its end: the events.
 async fn read(http: reqwest::Client, url: String, id: String, after: u64) -> Vec<Value> {
