@@ -16,6 +16,7 @@ mod report;
 mod rig;
 
 use report::{Report, Row, Unit};
+use windlass::adapters::runner::shim;
 
 /// What is asked for on the command line.
 struct Asked {
@@ -41,6 +42,8 @@ impl Asked {
 }
 
 fn main() {
+    // a worker's shim is this same program
+    shim::run_if_asked();
     let runtime = tokio::runtime::Runtime::new().expect("a runtime starts");
     let report = runtime.block_on(measure(&Asked::read()));
     println!("{report}");
@@ -56,6 +59,8 @@ async fn measure(asked: &Asked) -> Report {
         Row::new("create to end, bare, p99", Unit::Millis),
         Row::new("create to end, tree, p50", Unit::Millis),
         Row::new("create to end, tree, p99", Unit::Millis),
+        Row::new("Python, raw echo of one process", Unit::PerSecond),
+        Row::new("Python `hello`, one host, 8 slots", Unit::PerSecond),
     ];
     for round in 0..asked.rounds {
         eprintln!("round {} of {}", round + 1, asked.rounds);
@@ -68,6 +73,8 @@ async fn measure(asked: &Asked) -> Report {
             bare.1,
             through.0,
             through.1,
+            ceiling::echo(),
+            node::hello(asked.tasks / 4).await,
         ];
         rows.iter_mut().zip(figures).for_each(|(row, figure)| row.add(figure));
     }

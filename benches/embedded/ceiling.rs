@@ -1,5 +1,6 @@
 //! The ceiling: what the database gives to a loop that does nothing else.
 
+use std::process::Command;
 use std::time::Instant;
 
 use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqliteSynchronous};
@@ -35,7 +36,7 @@ async fn step(store: &dyn Ledger, owner: &Owner, most: u32) -> u32 {
 
 /// Batch after batch through the store's own calls: tasks a second.
 pub async fn store(count: u32) -> f64 {
-    let Filled { store, folder } = filled(count).await;
+    let Filled { store, folder } = filled(noop(), count).await;
     let (owner, start, mut done) = (owner(), Instant::now(), 0);
     while done < count {
         done += step(&*store, &owner, SLOTS).await;
@@ -47,11 +48,11 @@ pub async fn store(count: u32) -> f64 {
 
 /// One task after the other, from create to end: p50 and p99.
 pub async fn latencies(count: u32) -> (f64, f64) {
-    let Filled { store, folder } = filled(0).await;
+    let Filled { store, folder } = filled(noop(), 0).await;
     let (owner, mut spans) = (owner(), Vec::new());
     for _ in 0..count {
         let start = Instant::now();
-        store.create(vec![task(payload())]).await.expect("a task is created");
+        store.create(vec![task(noop(), payload())]).await.expect("a task is created");
         assert_eq!(step(&*store, &owner, SLOTS).await, 1);
         spans.push(start.elapsed());
     }
@@ -59,9 +60,16 @@ pub async fn latencies(count: u32) -> (f64, f64) {
     percentiles(spans)
 }
 
+/// Round trips a second of one Python process that answers the same frames and does nothing else.
+pub fn echo() -> f64 {
+    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/python/bench_worker.py");
+    let told = Command::new("python3").args([script, "--echo", "--seconds", "2"]).output().expect("Python runs");
+    String::from_utf8_lossy(&told.stdout).trim().parse().expect("a number")
+}
+
 /// The same rows by plain SQL on one connection: tasks a second.
 pub async fn plain_sql(count: u32) -> f64 {
-    let Filled { store, folder } = filled(count).await;
+    let Filled { store, folder } = filled(noop(), count).await;
     drop(store);
     let options = SqliteConnectOptions::new().filename(folder.path().join("windlass.db"));
     let options = options.journal_mode(SqliteJournalMode::Wal).synchronous(SqliteSynchronous::Full);

@@ -1,18 +1,18 @@
 //! The product: the same tasks through the whole tree.
 
-use std::sync::Arc;
-use std::sync::Mutex;
+use std::path::Path;
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use tokio::sync::watch;
 use uuid::Uuid;
+use windlass::adapters::runner::{InlineRunner, ProcessOptions, ProcessRunner};
 use windlass::boot::Chance;
 use windlass_actors::decide::retry::RetryPolicy;
-use windlass_actors::domain::{Json, Kind, TaskType};
+use windlass_actors::domain::{Json, Kind, TaskType, TypeName};
 use windlass_actors::ports::clock::TokioClock;
 use windlass_actors::ports::observer::{Fact, Observer};
-use windlass_actors::ports::{Ledger, SharedStore};
-use windlass_actors::testkit::ScriptedRunner;
+use windlass_actors::ports::{Ledger, Runner, SharedStore};
 use windlass_actors::tree::{Node, Settings, TableQueue, World};
 
 use crate::report::{Row, Unit};
@@ -45,9 +45,9 @@ impl Observer for Counts {
 }
 
 async fn reached(count: &watch::Sender<u32>, wanted: u32) {
-    let reached = count.subscribe();
-    let reached = async move { reached.clone().wait_for(|n| *n >= wanted).await.map(|n| *n) };
-    tokio::time::timeout(Duration::from_secs(300), reached).await.expect("in time").expect("it lives");
+    let mut seen = count.subscribe();
+    let reached = seen.wait_for(|n| *n >= wanted);
+    drop(tokio::time::timeout(Duration::from_secs(300), reached).await.expect("in time").expect("it lives"));
 }
 
 fn settings() -> Settings {
@@ -68,25 +68,57 @@ fn settings() -> Settings {
     }
 }
 
-async fn start(store: SharedStore, slots: u32) -> (Node, Arc<Counts>) {
+/// Answers at once, or never while it has to sleep.
+fn inline(asleep: bool) -> Arc<dyn Runner> {
+    let mut runner = InlineRunner::new();
+    runner.register(noop(), move |_| async move {
+        if asleep {
+            std::future::pending::<()>().await;
+        }
+        Ok(Json::trusted(r#"{"epoch":1}"#))
+    });
+    Arc::new(runner)
+}
+
+fn noops(slots: u32) -> TaskType {
+    TaskType { worker_threads: slots, ..TaskType::new(noop(), Kind::Inline) }
+}
+
+async fn start(store: SharedStore, runner: Arc<dyn Runner>, served: TaskType) -> (Node, Arc<Counts>) {
     let counts = Arc::new(Counts::default());
     let world = World {
         store: Arc::clone(&store),
-        runner: Arc::new(ScriptedRunner::new()),
+        runner,
         intake: Arc::new(TableQueue::new(store)),
         clock: Arc::new(TokioClock::new()),
         dice: Arc::new(Chance),
         observer: Arc::clone(&counts) as Arc<dyn Observer>,
     };
-    let noop = TaskType { worker_threads: slots, ..TaskType::new(noop(), Kind::Inline) };
-    let node = Node::start(settings(), world, vec![noop]).await.expect("the tree starts");
+    let node = Node::start(settings(), world, vec![served]).await.expect("the tree starts");
     (node, counts)
 }
 
 /// Tasks a second, from the first claim to the last committed end.
 pub async fn throughput(count: u32) -> f64 {
-    let Filled { store, folder } = filled(count).await;
-    let (node, counts) = start(store, SLOTS).await;
+    through(filled(noop(), count).await, inline(false), noops(SLOTS), count).await
+}
+
+/// The example `hello` in one worker process with 8 threads: tasks a second.
+pub async fn hello(count: u32) -> f64 {
+    let name = TypeName::new("hello").expect("it is a name");
+    let filled = filled(name.clone(), count).await;
+    let here = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let (sdk, data) = (here.join("sdk/python"), filled.folder.path().to_path_buf());
+    let options = ProcessOptions::new("python3".into(), sdk, "bench".to_owned(), data);
+    let runner = Arc::new(ProcessRunner::new(options).expect("a thread starts"));
+    let plugin = Some(here.join("plugins/hello.py").display().to_string());
+    let served = TaskType { worker_threads: 8, plugin, ..TaskType::new(name, Kind::Python) };
+    through(filled, runner, served, count).await
+}
+
+async fn through(filled: Filled, runner: Arc<dyn Runner>, served: TaskType, count: u32) -> f64 {
+    let Filled { store, folder } = filled;
+    let (node, counts) = start(store, runner, served).await;
     reached(&counts.ended, count).await;
     let took = counts.first.lock().expect("nobody panics").expect("something was claimed").elapsed();
     node.stop().await;
@@ -96,12 +128,12 @@ pub async fn throughput(count: u32) -> f64 {
 
 /// One task after the other, from create to committed end: p50 and p99.
 pub async fn latencies(count: u32) -> (f64, f64) {
-    let Filled { store, folder } = filled(0).await;
-    let (node, counts) = start(store.clone(), SLOTS).await;
+    let Filled { store, folder } = filled(noop(), 0).await;
+    let (node, counts) = start(store.clone(), inline(false), noops(SLOTS)).await;
     let mut spans = Vec::new();
     for n in 1..=count {
         let start = Instant::now();
-        store.create(vec![task(payload())]).await.expect("a task is created");
+        store.create(vec![task(noop(), payload())]).await.expect("a task is created");
         reached(&counts.ended, n).await;
         spans.push(start.elapsed());
     }
@@ -112,12 +144,11 @@ pub async fn latencies(count: u32) -> (f64, f64) {
 
 /// Resident memory of a node that idles, and with so many tasks asleep.
 pub async fn memory(sleeping: u32) -> [Row; 2] {
-    let Filled { store, folder } = filled(0).await;
-    let (node, counts) = start(store.clone(), sleeping).await;
+    let Filled { store, folder } = filled(noop(), 0).await;
+    let (node, counts) = start(store.clone(), inline(true), noops(sleeping)).await;
     tokio::time::sleep(Duration::from_millis(500)).await;
     let idle = resident();
-    let asleep = || task(Json::trusted(r#"{"do":[{"sleep_ms":600000}]}"#));
-    store.create((0..sleeping).map(|_| asleep()).collect()).await.expect("tasks are created");
+    store.create((0..sleeping).map(|_| task(noop(), payload())).collect()).await.expect("tasks are created");
     reached(&counts.began, sleeping).await;
     let full = resident();
     node.stop().await;

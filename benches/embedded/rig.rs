@@ -21,10 +21,10 @@ pub fn noop() -> TypeName {
     TypeName::new("noop").expect("it is a name")
 }
 
-pub fn task(payload: Json) -> NewTask {
+pub fn task(task_type: TypeName, payload: Json) -> NewTask {
     NewTask {
         id: TaskId(Uuid::now_v7()),
-        task_type: noop(),
+        task_type,
         owner: "default".to_owned(),
         payload,
         model_spec: Json::empty_object(),
@@ -51,12 +51,12 @@ pub fn owner() -> Owner {
     Owner { node: NodeId("bench".to_owned()), incarnation, lease: Duration::from_secs(30) }
 }
 
-/// A store with so many tasks in it.
-pub async fn filled(count: u32) -> Filled {
+/// A store with so many tasks of the type in it.
+pub async fn filled(task_type: TypeName, count: u32) -> Filled {
     let folder = tempfile::tempdir().expect("a folder for the database");
     let store = SqliteStore::open(folder.path().join("windlass.db"), Options::default()).await.expect("it opens");
     for begun in (0..count).step_by(500) {
-        let tasks = (begun..count.min(begun + 500)).map(|_| task(payload())).collect();
+        let tasks = (begun..count.min(begun + 500)).map(|_| task(task_type.clone(), payload())).collect();
         store.create(tasks).await.expect("tasks are created");
     }
     Filled { store, folder }

@@ -91,7 +91,10 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--threads", type=int, default=8)
     parser.add_argument("--seconds", type=float, default=3.0)
+    parser.add_argument("--echo", action="store_true", help="only the raw echo's rate, as a number")
     given = parser.parse_args()
+    if given.echo:
+        return print(raw(given.threads, given.seconds))
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "bench.py"
         file.write_text(PLUGIN)
