@@ -6,7 +6,7 @@ use std::sync::Mutex;
 
 use tokio::sync::Notify;
 
-use crate::ports::ledger::{Answers, LedgerError};
+use crate::ports::ledger::LedgerError;
 use crate::supervise::lock::lock;
 
 /// Told once, with the answer.
@@ -64,18 +64,9 @@ impl<Q: Clone, A> Lane<Q, A> {
     }
 
     /// Answers the open calls, in order.
-    pub(super) fn answer(&self, answers: Answers<A>) {
+    pub(super) fn answer(&self, answers: Vec<Result<A, LedgerError>>) {
         let open = std::mem::take(&mut lock(&self.inner).open);
-        match answers {
-            Ok(answers) if answers.len() == open.len() => {
-                open.into_iter().zip(answers).for_each(|(call, answer)| (call.reply)(Ok(answer)));
-            }
-            Ok(answers) => {
-                let error = format!("{} answers to {} calls", answers.len(), open.len());
-                open.into_iter().for_each(|call| (call.reply)(Err(LedgerError::Refused(error.clone()))));
-            }
-            Err(error) => open.into_iter().for_each(|call| (call.reply)(Err(error.clone()))),
-        }
+        open.into_iter().zip(answers).for_each(|(call, answer)| (call.reply)(answer));
         self.answered.notify_waiters();
     }
 
@@ -121,9 +112,9 @@ mod tests {
         }
         assert_eq!(lane.take(2).await, [1, 2]);
         assert_eq!(lane.take(9).await, [1, 2], "repeated, not extended");
-        lane.answer(Ok(vec![10, 20]));
+        lane.answer(vec![Ok(10), Ok(20)]);
         assert_eq!(lane.take(9).await, [3]);
-        lane.answer(Ok(vec![30]));
+        lane.answer(vec![Ok(30)]);
         assert_eq!(*lock(&heard), [10, 20, 30]);
         assert!(lane.is_empty());
     }

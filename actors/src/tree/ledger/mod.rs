@@ -111,14 +111,47 @@ where
     let work = async move {
         loop {
             let batch = lane.take(BATCH).await;
-            let answers = write(Arc::clone(&shared), batch).await;
-            note(&shared, name, &answers);
+            let answers = ask(&shared, name, write, batch).await;
             lane.answer(answers);
         }
     };
     OwnedTask::spawn(myself, work, move |ended: Result<(), TaskPanicked>| {
         LedgerMsg::LaneEnded(name, ended.err().unwrap_or_else(|| TaskPanicked("ended".to_owned())))
     })
+}
+
+/// One call for all. If it is refused for its content, one call for each: tokens make what was stored harmless, and one
+/// bad item fails only itself.
+async fn ask<Q: Clone, A>(
+    shared: &Arc<Shared>,
+    lane: &'static str,
+    write: Write<Q, A>,
+    batch: Vec<Q>,
+) -> Vec<Result<A, LedgerError>> {
+    let answers = write(Arc::clone(shared), batch.clone()).await;
+    note(shared, lane, &answers);
+    match answers {
+        Err(LedgerError::Refused(_)) if batch.len() > 1 => {
+            let mut each = Vec::with_capacity(batch.len());
+            for item in batch {
+                let answers = write(Arc::clone(shared), vec![item]).await;
+                note(shared, lane, &answers);
+                each.extend(spread(answers, 1));
+            }
+            each
+        }
+        answers => spread(answers, batch.len()),
+    }
+}
+
+/// An answer for each of so many calls.
+fn spread<A>(answers: Answers<A>, calls: usize) -> Vec<Result<A, LedgerError>> {
+    let refused = |found: usize| LedgerError::Refused(format!("{found} answers to {calls} calls"));
+    match answers {
+        Ok(answers) if answers.len() == calls => answers.into_iter().map(Ok).collect(),
+        Ok(answers) => (0..calls).map(|_| Err(refused(answers.len()))).collect(),
+        Err(error) => (0..calls).map(|_| Err(error.clone())).collect(),
+    }
 }
 
 fn note<A>(shared: &Shared, lane: &'static str, answers: &Answers<A>) {
