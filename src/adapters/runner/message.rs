@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};
-use windlass_actors::domain::{Json, TaskError};
+use windlass_actors::domain::{Json, MOST_NESTED, TaskError};
 use windlass_actors::ports::runner::{HostCommand, HostEvent, RunEvent, RunFailure, RunRef, RunRequest};
 
 use super::frame::Frame;
@@ -157,14 +157,20 @@ fn failed(run: Option<RunRef>, kind: FailedAs, code: &str, detail: &str, retry_a
         FailedAs::Permanent => RunFailure::Permanent,
         FailedAs::Cancelled => RunFailure::Cancelled,
     };
-    let retry_after = retry_after.and_then(|s| Duration::try_from_secs_f64(s.max(0.0)).ok());
+    let retry_after = retry_after.and_then(|s| Duration::try_from_secs_f64(s.clamp(0.0, LONGEST_RETRY)).ok());
     of_run(run, RunEvent::Failed { failure, error, retry_after })
 }
+
+/// Seconds that a plugin may ask to wait before a retry: 30 days.
+const LONGEST_RETRY: f64 = 30.0 * 24.0 * 3600.0;
 
 /// The body as a JSON text.
 fn json(frame: &Frame, what: &str) -> Result<Json, String> {
     let text = std::str::from_utf8(&frame.body).map_err(|e| format!("the {what} is not UTF-8: {e}"))?;
     serde_json::from_str::<IgnoredAny>(text).map_err(|e| format!("the {what} is not one JSON value: {e}"))?;
+    if Json::depth_of(text) > MOST_NESTED {
+        return Err(format!("the {what} is nested deeper than {MOST_NESTED} levels"));
+    }
     Ok(Json::trusted(text))
 }
 

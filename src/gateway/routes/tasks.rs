@@ -152,6 +152,8 @@ async fn cancel_task(State(app): State<App>, caller: Caller, name: Name, Raw(byt
     app.may_see(id, &caller).await?;
     let (code, task) = match app.ask(app.store().cancel(id, reason)).await? {
         CancelAnswer::Accepted(task) => (StatusCode::ACCEPTED, task),
+        // asked for before, and not stopped yet
+        CancelAnswer::Already(task) if task.status == Status::Running => (StatusCode::ACCEPTED, task),
         CancelAnswer::Already(task) => (StatusCode::OK, task),
         CancelAnswer::Finished(task) if task.status == Status::Cancelled => (StatusCode::OK, task),
         CancelAnswer::Finished(task) => {
