@@ -134,6 +134,16 @@ async fn what_a_killed_shim_leaves_is_swept_before_the_host_is_gone() {
 }
 
 #[tokio::test]
+async fn a_shim_that_is_stopped_is_killed_with_all_that_is_below_it() {
+    let (rig, mut host) = tree("time.sleep(1000)").await;
+    kill(parent(host.host.pid().unwrap()), "STOP");
+    host.host.kill();
+    let exit = host.exit().await;
+    assert_eq!(exit.cause, ExitCause::Killed, "{exit:?}");
+    assert_eq!(living(&rig.mark), Vec::<u32>::new());
+}
+
+#[tokio::test]
 async fn a_sweep_kills_its_own_marks_only() {
     let (rig, _host) = tree("time.sleep(1000)").await;
     let (other, mut neighbour) = Rig::with_worker("ready()\ntime.sleep(1000)");

@@ -35,7 +35,7 @@ def _is_deep(body: bytes) -> bool:
     if body.count(b"[") + body.count(b"{") <= MOST_NESTED:
         return False
     depth = deepest = 0
-    for bracket in re.finditer(rb'"(?:[^"\\\\]|\\\\.)*"|[\[{]|[\]}]', body):
+    for bracket in re.finditer(rb'"(?:[^"\\]|\\.)*"|[\[{\]}]', body):
         first = bracket.group()[:1]
         depth += 1 if first in b"[{" else -1 if first in b"]}" else 0
         deepest = max(deepest, depth)

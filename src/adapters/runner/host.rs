@@ -226,11 +226,15 @@ async fn until(over: &CancellationToken, then: Duration, work: impl Future<Outpu
     tokio::select! { biased; () = work => {} () = late => {} }
 }
 
+/// How long a shim may take to kill all that is below it.
+const OBEYED_WITHIN: Duration = Duration::from_secs(5);
+
 /// Follows the shim until nothing of the tree is left; passes the order to kill on to it.
 async fn until_gone(mut control: UnixStream, life: &Life<'_>) -> End {
     let (from, mut to) = control.split();
     let mut lines = BufReader::new(from).lines();
-    let mut ordered = false;
+    let (mut ordered, overdue) = (false, tokio::time::sleep(OBEYED_WITHIN));
+    tokio::pin!(overdue);
     loop {
         tokio::select! {
             line = lines.next_line() => match line {
@@ -239,7 +243,16 @@ async fn until_gone(mut control: UnixStream, life: &Life<'_>) -> End {
             },
             () = life.state.killed.cancelled(), if !ordered => {
                 ordered = true;
+                overdue.as_mut().reset(tokio::time::Instant::now() + OBEYED_WITHIN);
                 let _ = to.write_all(b"k").await;
+            }
+            // a shim that was stopped, or hangs: it goes with the rest, and the mark finds what it leaves
+            () = &mut overdue, if ordered => {
+                tracing::warn!(mark = life.mark, "a shim did not obey its order to kill, and is killed");
+                if let Some(shim) = life.state.tree() {
+                    let _ = rustix::process::kill_process(shim, rustix::process::Signal::KILL);
+                }
+                return shim_lost(life).await;
             }
         }
     }
