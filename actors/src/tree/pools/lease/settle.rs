@@ -35,13 +35,15 @@ impl Lease {
         }
     }
 
-    /// Writes the end, and with it what is not stored yet; a checkpoint that a later attempt may need goes before it.
+    /// Writes the end, and with it what is not stored yet. Before it goes what does not fit beside it, and a checkpoint
+    /// that a later attempt may need.
     pub(super) fn write_end(&mut self) {
         let Some(settlement) = &mut self.settlement else {
             return;
         };
         let finish = match &settlement.finish {
             Some(finish) => finish.clone(),
+            None if !self.buffer.fits_one_write() => return self.write_record(),
             None if self.buffer.has_checkpoint() && may_go_on(&settlement.verdict) => return self.write_record(),
             None => {
                 let batch = self.buffer.take();
