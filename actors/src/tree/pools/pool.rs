@@ -16,8 +16,8 @@ use super::lease::{LeaseActor, LeaseArgs, LeaseMsg};
 use super::recover::Recovery;
 use crate::decide::admission::{Room, most, suspects};
 use crate::decide::retry::{RetryPolicy, pause};
-use crate::decide::verdict::{Circumstances, verdict};
-use crate::domain::{EndReason, Ending, LeaseKey, Outcome, Suspicion, TaskType};
+use crate::decide::verdict::{Circumstances, recorded, verdict};
+use crate::domain::{EndReason, Ending, LeaseKey, Suspicion, TaskType};
 use crate::ports::ledger::{ClaimNext, Claimed, Finish, FinishAnswer, LedgerError, Limits, NextAnswer, Taken};
 use crate::ports::observer::Fact;
 use crate::supervise::{
@@ -373,7 +373,7 @@ impl Pool {
         match answer {
             Ok(FinishAnswer::Done { status } | FinishAnswer::Already { status }) => {
                 let (task_type, key) = (self.task_type.name.clone(), finish.key);
-                let (outcome, ran) = (Outcome::Released, Duration::ZERO);
+                let (outcome, ran) = (recorded(&finish.verdict, status), Duration::ZERO);
                 self.shared.saw(Fact::AttemptEnded { task_type, key, outcome, status, ran });
                 self.forget(finish.key);
             }
