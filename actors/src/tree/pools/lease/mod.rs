@@ -31,6 +31,7 @@ use crate::ports::ledger::{Claimed, FinishAnswer, LedgerError, RecordAnswer, Ren
 use crate::ports::observer::Fact;
 use crate::ports::runner::{RunEvent, RunFailure, RunRequest};
 use crate::supervise::{Actor, ActorProcessingErr, ActorRef, Place, Tick};
+use crate::tree::holdings::Begun;
 use crate::tree::hosts::{Seat, SeatAsk};
 use crate::tree::wiring::Shared;
 
@@ -64,6 +65,8 @@ pub struct LeaseArgs {
     pub claimed: Claimed,
     /// Cancelled once the run is over and nothing of it is left.
     pub over: CancellationToken,
+    /// Set once a host took the run.
+    pub begun: Begun,
     pub place: Place,
 }
 
@@ -126,7 +129,7 @@ impl Actor for LeaseActor {
 
 impl Lease {
     fn begin(myself: ActorRef<LeaseMsg>, args: LeaseArgs) -> Lease {
-        let LeaseArgs { shared, task_type, claimed, over, place } = args;
+        let LeaseArgs { shared, task_type, claimed, over, begun, place } = args;
         let mut lease = Lease {
             key: claimed.key,
             attempt: claimed.attempt,
@@ -151,11 +154,11 @@ impl Lease {
         if let Some(left) = claimed.deadline_in {
             lease.limit(left, EndReason::Deadline);
         }
-        lease.ask_for_seat(claimed, over);
+        lease.ask_for_seat(claimed, over, begun);
         lease
     }
 
-    fn ask_for_seat(&mut self, claimed: Claimed, over: CancellationToken) {
+    fn ask_for_seat(&mut self, claimed: Claimed, over: CancellationToken, begun: Begun) {
         let solo = claimed.suspect > Suspicion::None;
         let request = RunRequest {
             run: 0,
@@ -170,7 +173,7 @@ impl Lease {
             inference_params: claimed.inference_params,
             checkpoint: claimed.checkpoint,
         };
-        let ask = SeatAsk::new(self.myself.clone(), over, request, solo);
+        let ask = SeatAsk::new(self.myself.clone(), over, begun, request, solo);
         // an ask that reaches no group says so by itself
         ask.send(self.shared.groups.get(&self.task_type.host_group));
     }
