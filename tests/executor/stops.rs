@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
-use windlass_actors::domain::{ErrorKind, Outcome, Status, TaskId};
+use windlass_actors::domain::{ErrorKind, Outcome, Status, TaskId, TaskType};
 use windlass_actors::ports::ledger::CancelAnswer;
 use windlass_actors::ports::observer::Fact;
 
@@ -171,6 +171,47 @@ async fn a_drain_lets_short_runs_end_and_releases_long_ones_uncharged_with_their
     rig.store.cancel(long, None).await.unwrap();
     rig.ended(long).await;
     rig.quiet().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_drain_gives_back_at_once_what_has_not_begun() {
+    // two suspects wait for the hosts of their own, which do not come up
+    let mut rig = Rig::new(vec![TaskType { processes: 2, ..scripted("t", 3) }]).await;
+    rig.settings.drain_grace = Duration::from_secs(600);
+    rig.begin().await;
+    rig.facts.until("both hosts are ready", 1, |fact| matches!(fact, Fact::Hosts { ready: 2, .. })).await;
+    // the first and the third share a host, the second has the other
+    let fatal = r#"{"do":[{"sleep_ms":200},{"until_attempt":1,"then":{"die":true}}]}"#;
+    let gated = r#"{"do":[{"gate":true}]}"#;
+    let ids = [rig.submit("t", fatal).await, rig.submit("t", gated).await, rig.submit("t", gated).await];
+    for id in ids {
+        rig.facts.until("each run begins", 1, began(id)).await;
+    }
+    rig.runner.hold_starts(true);
+    let suspects = [ids[0], ids[2]];
+    for id in suspects {
+        rig.until(id, |task| task.epoch.0 == 2 && task.status == Status::Running).await;
+    }
+    let starts = rig.runner.starts(|_| true);
+    let node = rig.node.take().unwrap();
+    let given_back = async {
+        for id in suspects {
+            rig.until(id, |task| task.status == Status::Queued).await;
+        }
+        assert_eq!(rig.runner.alive().len(), 1, "what runs goes on");
+        rig.runner.hold_starts(false);
+        rig.runner.open_gate(true);
+    };
+    let (report, ()) = tokio::join!(node.drain(CancellationToken::new()), given_back);
+    assert!(report.cut.is_empty() && report.left.is_empty(), "{report:?}");
+    assert_eq!(rig.task(ids[1]).await.status, Status::Succeeded);
+    assert_eq!(rig.runner.starts(|_| true), starts, "no attempt starts once a drain has begun");
+    for id in suspects {
+        let task = rig.task(id).await;
+        let attempt = &task.attempts[1];
+        assert_eq!((task.attempt, attempt.charged), (0, Some(false)), "{task:#?}");
+        assert_eq!(attempt.error.as_ref().unwrap().code, "NOT_BEGUN");
+    }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

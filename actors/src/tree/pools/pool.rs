@@ -404,6 +404,7 @@ impl Pool {
     fn drain(&mut self) {
         self.place.state("draining");
         self.shared.health.of_type(&self.task_type.name, |health| health.pool_serves = false);
+        self.tell_all(|| LeaseMsg::Drain);
     }
 
     fn tell_all(&self, message: impl Fn() -> LeaseMsg) {

@@ -41,6 +41,8 @@ pub enum LeaseMsg {
     Ran(RunEvent),
     /// The run is over without its own word, and nothing of it is left.
     RunOver(RunOver),
+    /// The node drains: what has not begun is given back, what runs goes on for now.
+    Drain,
     /// Asked from above: cancel, drain.
     Stop(EndReason),
     /// A renewal of all leases found that it is no longer ours.
@@ -112,6 +114,7 @@ impl Actor for LeaseActor {
             LeaseMsg::Seated(seat) => lease.seated(seat),
             LeaseMsg::Ran(event) => lease.ran(event),
             LeaseMsg::RunOver(over) => lease.run_over(over),
+            LeaseMsg::Drain => lease.drain(),
             LeaseMsg::Stop(reason) => lease.stop(reason),
             LeaseMsg::Lost => lease.lost(),
             LeaseMsg::Recorded(answer) => lease.recorded(answer),
@@ -224,6 +227,9 @@ impl Lease {
         (self.grace, self.window) = (None, None);
         self.limits.clear();
         self.leave_stage();
-        self.settle(ending(self.asked, over, self.timeout));
+        // a drain seats nobody: that is why no host took it
+        let draining = matches!(over, RunOver::NotSeated { .. }) && self.shared.health.is_draining();
+        let asked = self.asked.or(draining.then_some(EndReason::Drain));
+        self.settle(ending(asked, over, self.timeout));
     }
 }
