@@ -228,6 +228,28 @@ async fn a_second_signal_skips_the_drains_grace() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_drain_reports_as_cut_only_what_it_released() {
+    let mut rig = Rig::new(vec![scripted("t", 3)]).await;
+    rig.settings.cancel_grace = Duration::from_secs(5);
+    rig.begin().await;
+    // one succeeds although it is asked to stop, one is cut, one was cancelled before
+    let ends = rig.submit("t", r#"{"do":[{"stubborn_ms":400}]}"#).await;
+    let cut = rig.submit("t", r#"{"do":[{"sleep_ms":60000}]}"#).await;
+    let cancelled = rig.submit("t", r#"{"do":[{"stubborn_ms":400},{"fail":{}}]}"#).await;
+    for id in [ends, cut, cancelled] {
+        rig.facts.until("the run begins", 1, began(id)).await;
+    }
+    rig.store.cancel(cancelled, None).await.unwrap();
+    let hurry = CancellationToken::new();
+    hurry.cancel();
+    let report = rig.node.take().unwrap().drain(hurry).await;
+    assert_eq!(report.cut.iter().map(|key| key.task).collect::<Vec<_>>(), [cut]);
+    assert!(report.left.is_empty());
+    assert_eq!(rig.task(ends).await.status, Status::Succeeded);
+    assert_eq!(rig.task(cancelled).await.status, Status::Cancelled);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn retries_wait_for_their_time_and_the_last_failure_is_a_dead_letter() {
     let rig = Rig::start(vec![scripted("t", 1)]).await;
     let id = rig.submit("t", r#"{"do":[{"fail":{"code":"FLAKY"}}]}"#).await;
