@@ -13,6 +13,19 @@ pub const ENOUGH: usize = 16 * 1024;
 /// So many events are written without waiting.
 pub const MANY: usize = 256;
 
+/// How much, in events and in their bytes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Size {
+    pub events: usize,
+    pub bytes: usize,
+}
+
+/// What a run said is kept up to that while it can't be written.
+pub const MOST_KEPT: Size = Size { events: 2000, bytes: 1 << 20 };
+
+/// One write carries no more: keeps its commit short.
+pub const ONE_WRITE: Size = Size { events: 512, bytes: 512 << 10 };
+
 /// Whether what waits is to be written now. `waited` is the age of the oldest; `urgent` if something in it can't wait.
 pub fn is_due(bytes: usize, events: usize, urgent: bool, waited: Duration) -> bool {
     events > 0 && (urgent || bytes >= ENOUGH || events >= MANY || waited >= WINDOW)

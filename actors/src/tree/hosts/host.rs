@@ -244,8 +244,9 @@ impl HostState {
         let task_type = ask.task_type().cloned();
         let run = self.next_run;
         self.next_run += 1;
+        let draining = self.args.shared.health.is_draining();
         let seated = match &self.handle {
-            Some(handle) if self.phase == Phase::Open => ask.seat(&self.myself, run, handle.gone()),
+            Some(handle) if self.phase == Phase::Open && !draining => ask.seat(&self.myself, run, handle.gone()),
             _ => None,
         };
         match (seated, task_type) {
