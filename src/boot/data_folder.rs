@@ -1,10 +1,12 @@
 //! The data folder: one process at a time, and proof that the one before is dead.
 //!
-//! Its file `lock` holds a uuid that names the folder for good. The lock on it ends with the process, however that ends,
-//! and is never inherited (close-on-exec). Who gets it knows that whoever wrote that uuid into the database is gone.
+//! Its file `lock` holds a uuid that names the folder for good, and the device and inode of the file itself. The lock on
+//! it ends with the process, however that ends, and is never inherited (close-on-exec). Who gets it knows that whoever
+//! wrote that uuid into the database is gone: a copy of the folder is another file, and gets a uuid of its own.
 
 use std::fs::{File, OpenOptions};
 use std::io::{Read, Seek, Write};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{FlockOperation, flock};
@@ -42,7 +44,7 @@ impl DataFolder {
             Err(rustix::io::Errno::WOULDBLOCK) => return Err(FolderError::InUse { path }),
             Err(error) => return Err(unusable(error.into())),
         }
-        let uuid = identity(&mut lock).map_err(unusable)?.ok_or(FolderError::Damaged { path: file })?;
+        let uuid = identity(&mut lock, &file).map_err(unusable)?.ok_or(FolderError::Damaged { path: file })?;
         Ok(DataFolder { path, uuid, _lock: lock })
     }
 
@@ -55,16 +57,35 @@ impl DataFolder {
     }
 }
 
-/// Reads the uuid; writes a new one into an empty file. None if something else is there.
-fn identity(lock: &mut File) -> std::io::Result<Option<Uuid>> {
+/// Reads the uuid; writes a new one into an empty file, and over one that was copied here. None if something else is
+/// there.
+fn identity(lock: &mut File, path: &Path) -> std::io::Result<Option<Uuid>> {
     let mut text = String::new();
     lock.read_to_string(&mut text)?;
-    if !text.trim().is_empty() {
-        return Ok(Uuid::parse_str(text.trim()).ok());
-    }
-    let uuid = Uuid::new_v4();
+    let metadata = lock.metadata()?;
+    let here = format!("{}:{}", metadata.dev(), metadata.ino());
+    let mut words = text.split_whitespace();
+    let uuid = match (words.next(), words.next()) {
+        (None, _) => Uuid::new_v4(),
+        (Some(word), place) => match (Uuid::parse_str(word), place) {
+            (Err(_), _) => return Ok(None),
+            (Ok(uuid), Some(place)) if place == here => return Ok(Some(uuid)),
+            // of a build that did not note the place
+            (Ok(uuid), None) => uuid,
+            (Ok(copied), Some(_)) => {
+                let uuid = Uuid::new_v4();
+                tracing::warn!(
+                    lock = %path.display(), was = %copied, now = %uuid,
+                    "this data folder is a copy, or was moved to another disk: it gets a name of its own, and tasks that ran under the old one are taken back only when their leases are over"
+                );
+                uuid
+            }
+        },
+    };
+    let line = format!("{uuid} {here}\n");
     lock.rewind()?;
-    writeln!(lock, "{uuid}")?;
+    lock.write_all(line.as_bytes())?;
+    lock.set_len(line.len() as u64)?;
     lock.sync_all()?;
     Ok(Some(uuid))
 }
@@ -82,6 +103,31 @@ mod tests {
         let uuid = first.uuid();
         drop(first);
         assert_eq!(DataFolder::claim(&path).unwrap().uuid(), uuid);
+    }
+
+    #[test]
+    fn a_copy_gets_a_name_of_its_own_and_the_original_keeps_its() {
+        let folder = tempfile::tempdir().unwrap();
+        let (original, copy) = (folder.path().join("original"), folder.path().join("copy"));
+        let uuid = DataFolder::claim(&original).unwrap().uuid();
+        std::fs::create_dir(&copy).unwrap();
+        std::fs::copy(original.join("lock"), copy.join("lock")).unwrap();
+        let copied = DataFolder::claim(&copy).unwrap().uuid();
+        assert_ne!(copied, uuid);
+        assert_eq!(DataFolder::claim(&copy).unwrap().uuid(), copied);
+        assert_eq!(DataFolder::claim(&original).unwrap().uuid(), uuid);
+        std::fs::rename(&original, folder.path().join("moved")).unwrap();
+        assert_eq!(DataFolder::claim(&folder.path().join("moved")).unwrap().uuid(), uuid);
+    }
+
+    #[test]
+    fn a_name_without_its_place_is_kept() {
+        let folder = tempfile::tempdir().unwrap();
+        let uuid = Uuid::new_v4();
+        std::fs::write(folder.path().join("lock"), format!("{uuid}\n")).unwrap();
+        assert_eq!(DataFolder::claim(folder.path()).unwrap().uuid(), uuid);
+        let text = std::fs::read_to_string(folder.path().join("lock")).unwrap();
+        assert!(text.starts_with(&format!("{uuid} ")), "{text}");
     }
 
     #[test]

@@ -149,11 +149,11 @@ async fn a_sweep_kills_its_own_marks_only() {
     let (other, mut neighbour) = Rig::with_worker("ready()\ntime.sleep(1000)");
     neighbour.ready().await;
     let mark = rig.mark.clone();
-    let killed = tokio::task::spawn_blocking(move || sweep(&mark)).await.unwrap();
-    assert!(killed >= 1);
+    let swept = tokio::task::spawn_blocking(move || sweep(&mark)).await.unwrap();
+    assert!(swept.killed >= 1 && swept.left.is_empty(), "{swept:?}");
     assert_eq!(living(&rig.mark), Vec::<u32>::new());
     assert_eq!(other.marked().len(), 2);
-    assert_eq!(sweep("no-such-mark"), 0);
+    assert_eq!(sweep("no-such-mark").killed, 0);
 }
 
 #[tokio::test]

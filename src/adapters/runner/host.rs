@@ -274,7 +274,12 @@ fn heard(line: &str, state: &State) -> Option<End> {
 /// The worker died with its shim; what it had started may live, and bears the host's mark.
 async fn shim_lost(life: &Life<'_>) -> End {
     let mark = life.mark.to_owned();
-    let _ = tokio::task::spawn_blocking(move || sweep::sweep_variable(&mark)).await;
+    let swept = tokio::task::spawn_blocking(move || sweep::sweep_variable(&mark)).await;
+    if let Ok(left) = swept.map(|swept| swept.left)
+        && !left.is_empty()
+    {
+        tracing::error!(?left, "processes of a host whose shim was killed live on: they can't be killed");
+    }
     End::ShimLost
 }
 
