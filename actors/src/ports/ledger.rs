@@ -106,7 +106,8 @@ pub struct NextAnswer {
     pub claimed: Vec<Claimed>,
     /// Due tasks wait, but a limit or a pause holds them: look again after that long.
     pub limited: Option<Duration>,
-    /// The next queued task of the type that may be claimed is due in that long.
+    /// The next queued task of the type that may be claimed is due in that long. Nothing of it left: look again at
+    /// once, since more is overdue than one claim fails on its way ([`super::rules::OVERDUE_AT_ONCE`]).
     pub next_due: Option<Duration>,
 }
 

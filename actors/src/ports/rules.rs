@@ -16,6 +16,8 @@ use crate::domain::{
 pub const PAUSED_FOR: Duration = Duration::from_secs(5);
 /// How long a claim waits for a running one to end, or for a suspect to be asked for.
 pub const LIMITED_FOR: Duration = Duration::from_secs(1);
+/// After so many overdue tasks that failed on its way, a claim answers and leaves the others to the next look.
+pub const OVERDUE_AT_ONCE: usize = 50;
 /// The window of `starts_per_minute`.
 pub const START_WINDOW: Duration = Duration::from_secs(60);
 
