@@ -292,7 +292,9 @@ pub trait Ledger: Send + Sync + 'static {
     async fn record(&self, owner: &Owner, records: Vec<Record>) -> Answers<RecordAnswer>;
     /// Ends attempts: every verdict, releases too (a release does not ask for a live lease).
     async fn finish(&self, owner: &Owner, finishes: Vec<Finish>) -> Answers<FinishAnswer>;
+    /// The task comes without its partial output.
     async fn cancel(&self, task: TaskId, reason: Option<String>) -> Result<CancelAnswer, LedgerError>;
+    /// The task comes without its partial output.
     async fn replay(&self, replay: Replay) -> Result<ReplayAnswer, LedgerError>;
     /// Takes dead letters out of the waiting room; the tasks stay failed. Answers those that were in it.
     async fn discard(&self, tasks: Vec<TaskId>) -> Result<Vec<TaskId>, LedgerError>;
