@@ -42,6 +42,8 @@ pub struct Claim {
     /// The most suspicious task that may be taken.
     pub suspects: Suspicion,
     pub limits: Limits,
+    /// What the attempt runs; the record keeps it.
+    pub plugin_sha256: Option<String>,
     /// Repeating a claim with its token gives the same answer.
     pub token: Uuid,
 }
@@ -54,6 +56,8 @@ pub struct ClaimNext {
     /// The most suspicious task that may be taken; at most one suspect comes with an answer.
     pub suspects: Suspicion,
     pub limits: Limits,
+    /// What the attempts run; the record keeps it.
+    pub plugin_sha256: Option<String>,
     pub token: Uuid,
 }
 

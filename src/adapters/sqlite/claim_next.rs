@@ -7,7 +7,7 @@ use windlass_actors::domain::{Owner, Suspicion, Timestamp};
 use windlass_actors::ports::ledger::{ClaimNext, Claimed, NextAnswer};
 use windlass_actors::ports::rules::OVERDUE_AT_ONCE;
 
-use super::claim_rows::ClaimRow;
+use super::claim_rows::{ClaimRow, Start};
 use super::fault::Fault;
 use super::verb::{Tx, Verb};
 
@@ -74,6 +74,8 @@ impl Tx<'_> {
         claim: &ClaimNext,
         most: usize,
     ) -> Result<(Vec<Claimed>, Seen), Fault> {
+        let (limits, plugin_sha256) = (&claim.limits, claim.plugin_sha256.as_deref());
+        let start = Start { owner, token: claim.token, limits, plugin_sha256 };
         let (mut claimed, mut failed): (Vec<Claimed>, usize) = (Vec::new(), 0);
         loop {
             let left = most - claimed.len();
@@ -83,7 +85,7 @@ impl Tx<'_> {
             let more = rows.len() > left;
             rows.truncate(left);
             let asked = rows.len();
-            let started = self.start(owner, claim.token, &claim.limits, rows).await?;
+            let started = self.start(start, rows).await?;
             let overdue = asked - started.len();
             failed += overdue;
             claimed.extend(started);
