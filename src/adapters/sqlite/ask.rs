@@ -85,7 +85,7 @@ impl Verb for Discard {
 
 impl Tx<'_> {
     async fn task(&mut self, id: TaskId) -> Result<Box<Task>, Fault> {
-        let task = read::task(&mut *self.conn, id, &self.sizes).await?;
+        let task = read::without_partial(&mut *self.conn, id).await?;
         task.map(Box::new).ok_or_else(|| Fault::damaged("a task without a body"))
     }
 }

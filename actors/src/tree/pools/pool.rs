@@ -205,6 +205,7 @@ impl Pool {
                 max_running: self.task_type.max_running,
                 starts_per_minute: self.task_type.starts_per_minute,
             },
+            plugin_sha256: self.task_type.plugin_sha256.clone(),
             token: self.shared.world.dice.token(),
         };
         self.hungry = false;
