@@ -25,7 +25,7 @@ fn registers(name: &str, more: &str) -> String {
 async fn found(rig: &Rig, folders: &[PathBuf], overrides: &[(&str, TypeOverride)], seconds: u64) -> Discovery {
     let overrides: BTreeMap<_, _> = overrides.iter().map(|(name, o)| ((*name).to_owned(), o.clone())).collect();
     let timeout = Duration::from_secs(seconds);
-    discover(&rig.runner, &DiscoverOptions { folders: folders.to_vec(), overrides, timeout }).await
+    discover(&rig.runner, &DiscoverOptions { folders: folders.to_vec(), overrides, max_attempts: 7, timeout }).await
 }
 
 fn names(found: &Discovery) -> Vec<&str> {
@@ -42,6 +42,7 @@ async fn what_a_plugin_says_and_the_configuration_overrides_makes_a_type() {
     assert_eq!(found.faults, []);
     let one = &found.types[0];
     assert_eq!((one.worker_threads, one.processes, one.max_running), (2, 5, Some(9)));
+    assert_eq!(one.max_attempts, 7, "the node's default: neither says how many");
     assert_eq!((one.timeout, one.memory_mb), (Some(Duration::from_millis(1500)), Some(64)));
     assert!(one.payload_schema.as_ref().unwrap().as_str().contains("object"));
     assert!(one.plugin.as_ref().unwrap().ends_with("/plugins/one.py"));

@@ -1,13 +1,12 @@
 //! What `windlass.describe` says, and the types it makes with the configuration's overrides.
 
-use std::collections::BTreeMap;
 use std::time::Duration;
 
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use windlass_actors::domain::{CredentialMode, Json, Kind, TaskType, TypeName};
 
-use super::discover::{FaultKind, PluginFault, TypeOverride};
+use super::discover::{DiscoverOptions, FaultKind, PluginFault, TypeOverride};
 
 /// The body of the one frame that a describing process sends.
 #[derive(Deserialize, Debug)]
@@ -52,11 +51,7 @@ pub(super) struct Registered {
 }
 
 /// The types of those files, each with its override; files and types at fault are told and left out.
-pub(super) fn types(
-    files: Vec<File>,
-    overrides: &BTreeMap<String, TypeOverride>,
-    faults: &mut Vec<PluginFault>,
-) -> Vec<TaskType> {
+pub(super) fn types(files: Vec<File>, options: &DiscoverOptions, faults: &mut Vec<PluginFault>) -> Vec<TaskType> {
     let mut types = Vec::new();
     for File { path, sha256, error, types: registered } in files {
         if let Some(Raised { kind, message, traceback }) = error {
@@ -64,8 +59,9 @@ pub(super) fn types(
             faults.push(PluginFault { file: path, kind: FaultKind::Raised(kind), message, traceback });
             continue;
         }
-        for one in registered {
-            let set = overrides.get(&one.name).cloned().unwrap_or_default();
+        for mut one in registered {
+            let set = options.overrides.get(&one.name).cloned().unwrap_or_default();
+            one.max_attempts = one.max_attempts.or(Some(options.max_attempts));
             match task_type(one, set, &path, sha256.clone()) {
                 Ok(task_type) => types.push(task_type),
                 Err((kind, message)) => {
@@ -96,7 +92,6 @@ fn task_type(one: Registered, set: TypeOverride, path: &str, sha256: Option<Stri
     made.max_timeout = set.max_timeout;
     made.max_running = set.max_running;
     made.starts_per_minute = set.starts_per_minute;
-    made.takeover = set.takeover.unwrap_or(made.takeover);
     made.python = set.python;
     made.description = one.description;
     made.metadata_version = one.metadata_version.unwrap_or(made.metadata_version);
