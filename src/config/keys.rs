@@ -1,5 +1,7 @@
 //! The table of keys: names, kinds, defaults, meanings. Reading, `config show` and `docs/configuration.md` all follow it.
 
+use windlass_actors::domain::TaskType;
+
 use super::value::Kind;
 
 /// One key of `windlass.toml`.
@@ -211,7 +213,7 @@ pub const KEYS: &[Key] = &[
 ];
 
 /// Most attempts of one type that a node runs at once: `processes × worker_threads`.
-pub const MAX_SLOTS: u64 = 1024;
+pub const MAX_SLOTS: u64 = TaskType::MAX_SLOTS as u64;
 
 /// Least length of an API key, in characters.
 pub const MIN_KEY: usize = 16;

@@ -56,6 +56,7 @@ async fn a_broken_file_costs_its_own_types_only() {
     let folder = write(&rig, "plugins/good.py", &registers("good", ""));
     write(&rig, "plugins/broken.py", "import nothing_of_that_name");
     write(&rig, "plugins/greedy.py", &registers("greedy", ", gpu={'memory_mb': 1, 'count': 1}"));
+    write(&rig, "plugins/many.py", &registers("many", ", processes=1000000"));
     write(&rig, "plugins/paid.py", &registers("paid", ", credential_mode=CredentialMode.CALLER_REQUIRED"));
     let found = found(&rig, &[folder, "/nowhere".into()], &[("typo", TypeOverride::default())], 20).await;
     assert_eq!(names(&found), ["good"]);
@@ -64,12 +65,13 @@ async fn a_broken_file_costs_its_own_types_only() {
         (FaultKind::Unreadable, "nowhere"),
         (FaultKind::Raised("ModuleNotFoundError".into()), "broken.py"),
         (FaultKind::Unsupported, "greedy.py"),
+        (FaultKind::Invalid, "many.py"),
         (FaultKind::Unsupported, "paid.py"),
         (FaultKind::UnknownType, "typo"),
     ];
     assert_eq!(faults, expected);
     assert!(found.faults[1].traceback.as_ref().unwrap().contains("broken.py"));
-    assert!(found.faults[3].message.contains("`paid`: caller credentials are not served yet"));
+    assert!(found.faults[4].message.contains("`paid`: caller credentials are not served yet"));
 }
 
 #[tokio::test]

@@ -98,14 +98,28 @@ fn task_type(one: Registered, set: TypeOverride, path: &str, sha256: Option<Stri
     made.payload_schema = one.payload_schema.map(|schema| Json::trusted(schema.get()));
     made.plugin = Some(path.to_owned());
     made.plugin_sha256 = sha256;
-    for (value, what) in
-        [(made.worker_threads, "worker_threads"), (made.processes, "processes"), (made.max_attempts, "max_attempts")]
-    {
-        if value == 0 {
-            return Err(invalid(what));
+    if made.max_attempts == 0 {
+        return Err(invalid("max_attempts"));
+    }
+    bounded(&made).map_err(|message| (FaultKind::Invalid, message))?;
+    Ok(made)
+}
+
+/// Whoever said it, plugin or configuration: a node must be able to start that many hosts and threads.
+fn bounded(made: &TaskType) -> Result<(), String> {
+    let (name, most) = (&made.name, TaskType::MAX_OF_EACH);
+    for (value, what) in [(made.processes, "processes"), (made.worker_threads, "worker_threads")] {
+        if !(1..=most).contains(&value) {
+            return Err(format!("the type `{name}` has {value} `{what}`; allowed are 1 to {most}"));
         }
     }
-    Ok(made)
+    let (slots, most) = (made.slots(), TaskType::MAX_SLOTS);
+    match slots > most {
+        true => {
+            Err(format!("the type `{name}` has `processes × worker_threads` of {slots}; allowed are {most} at most"))
+        }
+        false => Ok(()),
+    }
 }
 
 /// Better told at the start than found out by a task.
@@ -125,5 +139,25 @@ fn seconds(given: Option<f64>) -> Option<Option<Duration>> {
     match given {
         None => Some(None),
         Some(seconds) => Duration::try_from_secs_f64(seconds).ok().filter(|d| !d.is_zero()).map(Some),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn bounds(processes: u32, worker_threads: u32) -> Result<(), String> {
+        let made = TaskType::new(TypeName::new("x").unwrap(), Kind::Python);
+        bounded(&TaskType { processes, worker_threads, ..made })
+    }
+
+    #[test]
+    fn slots_are_bounded_whoever_says_them() {
+        assert!(bounds(1, 1).is_ok() && bounds(256, 4).is_ok() && bounds(4, 256).is_ok());
+        for (processes, worker_threads) in [(0, 1), (1, 0), (257, 1), (1, 257), (1_000_000, 1), (256, 5)] {
+            assert!(bounds(processes, worker_threads).is_err(), "{processes} × {worker_threads}");
+        }
+        assert!(bounds(u32::MAX, u32::MAX).unwrap_err().contains("`processes`; allowed are 1 to 256"));
+        assert!(bounds(256, 256).unwrap_err().contains("1024 at most"));
     }
 }
