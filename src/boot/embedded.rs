@@ -163,6 +163,9 @@ async fn start_node(
 ) -> Result<Node, BootError> {
     let Plugins { runner, found } = plugins;
     let types = found.types;
+    if types.is_empty() {
+        tracing::warn!("this node serves no task type: name a folder of plugins with `--plugins DIR` (`node.plugins`)");
+    }
     tracing::info!(node = config.node.id, incarnation = %settings.owner.incarnation, "Registered task types: {:?}", Plugins::names(&types));
     let world = World {
         intake: Arc::new(TableQueue::new(store.clone())),
