@@ -9,7 +9,7 @@ use std::io::{Read, Seek, Write};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{FlockOperation, flock};
+use rustix::fs::{Access, FlockOperation, access, flock};
 use uuid::Uuid;
 
 /// The folder, ours until dropped.
@@ -18,6 +18,15 @@ pub struct DataFolder {
     path: PathBuf,
     uuid: Uuid,
     _lock: File,
+}
+
+/// What a look at a folder found.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum FolderState {
+    /// It can be made.
+    Missing,
+    Free,
+    InUse,
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -46,6 +55,34 @@ impl DataFolder {
         }
         let uuid = identity(&mut lock, &file).map_err(unusable)?.ok_or(FolderError::Damaged { path: file })?;
         Ok(DataFolder { path, uuid, _lock: lock })
+    }
+
+    /// Whether a start could claim it. Makes and changes nothing.
+    pub fn look(path: &Path) -> Result<FolderState, FolderError> {
+        let unusable = |error| FolderError::Unusable { path: path.to_owned(), error };
+        let absolute = std::path::absolute(path).map_err(unusable)?;
+        let Some(there) = absolute.ancestors().find(|it| it.exists()) else { return Ok(FolderState::Missing) };
+        if !there.is_dir() {
+            return Err(unusable(std::io::ErrorKind::NotADirectory.into()));
+        }
+        access(there, Access::WRITE_OK | Access::EXEC_OK).map_err(|error| unusable(error.into()))?;
+        if there != absolute {
+            return Ok(FolderState::Missing);
+        }
+        let file = absolute.join("lock");
+        if !file.exists() {
+            return Ok(FolderState::Free);
+        }
+        let mut lock = File::open(&file).map_err(unusable)?;
+        match flock(&lock, FlockOperation::NonBlockingLockShared) {
+            Ok(()) => {}
+            Err(rustix::io::Errno::WOULDBLOCK) => return Ok(FolderState::InUse),
+            Err(error) => return Err(unusable(error.into())),
+        }
+        let mut text = String::new();
+        lock.read_to_string(&mut text).map_err(unusable)?;
+        let is_ours = text.split_whitespace().next().is_none_or(|word| Uuid::parse_str(word).is_ok());
+        if is_ours { Ok(FolderState::Free) } else { Err(FolderError::Damaged { path: file }) }
     }
 
     pub fn path(&self) -> &Path {
@@ -118,6 +155,23 @@ mod tests {
         assert_eq!(DataFolder::claim(&original).unwrap().uuid(), uuid);
         std::fs::rename(&original, folder.path().join("moved")).unwrap();
         assert_eq!(DataFolder::claim(&folder.path().join("moved")).unwrap().uuid(), uuid);
+    }
+
+    #[test]
+    fn a_look_makes_nothing_and_sees_who_has_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("deep/data");
+        assert_eq!(DataFolder::look(&path).unwrap(), FolderState::Missing);
+        assert!(!folder.path().join("deep").exists());
+        assert_eq!(DataFolder::look(folder.path()).unwrap(), FolderState::Free);
+        assert!(!folder.path().join("lock").exists());
+        let claimed = DataFolder::claim(&path).unwrap();
+        assert_eq!(DataFolder::look(&path).unwrap(), FolderState::InUse);
+        drop(claimed);
+        assert_eq!(DataFolder::look(&path).unwrap(), FolderState::Free);
+        std::fs::write(path.join("lock"), "pid 1\n").unwrap();
+        assert!(matches!(DataFolder::look(&path), Err(FolderError::Damaged { .. })));
+        assert!(DataFolder::look(&path.join("lock/below")).is_err());
     }
 
     #[test]

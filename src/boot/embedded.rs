@@ -162,10 +162,9 @@ async fn start_node(
     settings: windlass_actors::tree::Settings,
 ) -> Result<Node, BootError> {
     let Plugins { runner, found } = plugins;
-    let mut types = found.types;
-    for t in &mut types {
-        // what neither plugin nor type says is the node's default
-        t.max_attempts = t.max_attempts.max(1);
+    let types = found.types;
+    if types.is_empty() {
+        tracing::warn!("this node serves no task type: name a folder of plugins with `--plugins DIR` (`node.plugins`)");
     }
     tracing::info!(node = config.node.id, incarnation = %settings.owner.incarnation, "Registered task types: {:?}", Plugins::names(&types));
     let world = World {

@@ -15,8 +15,10 @@ use super::frame::Frame;
 /// The version of the protocol that this node speaks.
 pub const PROTOCOL: u32 = 1;
 
-/// Longest text of an error or of a line of log in bytes; longer ones are cut.
+/// Longest line of log in bytes; longer ones are cut.
 pub const MAX_TEXT: usize = 8 << 10;
+/// Longest detail of a failure in bytes, the mark of a cut included.
+const MAX_DETAIL: usize = 16 << 10;
 const MAX_NAME: usize = 256;
 
 /// A header from a worker.
@@ -148,7 +150,7 @@ fn done(frame: &Frame) -> RunEvent {
 }
 
 fn failed(run: Option<RunRef>, kind: FailedAs, code: &str, detail: &str, retry_after: Option<f64>) -> HostEvent {
-    let error = TaskError::new(cut(code, MAX_NAME), cut(detail, MAX_TEXT));
+    let error = TaskError::new(cut(code, MAX_NAME), cut_and_say(detail, MAX_DETAIL));
     let Some(run) = run else {
         return HostEvent::StartFailed { error };
     };
@@ -172,6 +174,15 @@ fn json(frame: &Frame, what: &str) -> Result<Json, String> {
         return Err(format!("the {what} is nested deeper than {MOST_NESTED} levels"));
     }
     Ok(Json::trusted(text))
+}
+
+/// The text, or its beginning and how much is missing.
+fn cut_and_say(text: &str, bytes: usize) -> String {
+    if text.len() <= bytes {
+        return text.to_owned();
+    }
+    let kept = cut(text, bytes - 48);
+    format!("{kept} … [{} bytes cut]", text.len() - kept.len())
 }
 
 /// The longest beginning of the text that fits.
@@ -350,6 +361,23 @@ mod tests {
         let header = r#"{"t":"failed","run":null,"kind":"permanent","code":"SETUP_FAILED","detail":"no \u00e9"}"#;
         let error = TaskError::new("SETUP_FAILED", "no é");
         assert_eq!(told(header, ""), Ok(Message::Event(HostEvent::StartFailed { error })));
+    }
+
+    #[test]
+    fn a_long_detail_is_cut_and_says_so() {
+        let detail = |length: usize| {
+            let header = format!(
+                r#"{{"t":"failed","run":1,"kind":"retryable","code":"X","detail":"{}"}}"#,
+                "é".repeat(length / 2)
+            );
+            match told(&header, "") {
+                Ok(Message::Event(HostEvent::Run { event: RunEvent::Failed { error, .. }, .. })) => error.detail,
+                other => panic!("{other:?}"),
+            }
+        };
+        assert_eq!(detail(MAX_DETAIL).len(), MAX_DETAIL);
+        let long = detail(100_000);
+        assert!(long.len() <= MAX_DETAIL && long.ends_with(&format!("[{} bytes cut]", 100_000 - (MAX_DETAIL - 48))));
     }
 
     #[test]
