@@ -209,6 +209,8 @@ pub struct Replay {
     pub payload: Option<Json>,
     /// Drops the checkpoint.
     pub fresh: bool,
+    /// Only if it waits in the dead-letter room: what was discarded meanwhile stays as it is.
+    pub waiting: bool,
 }
 
 #[derive(Clone, PartialEq, Debug)]

@@ -219,7 +219,7 @@ async fn replay_task(State(app): State<App>, caller: Caller, name: Name, Raw(byt
             return Err(Problem::new(Code::PayloadInvalid, detail).with_errors(faults));
         }
     }
-    let replay = Replay { task: id, payload: given.then_some(payload), fresh };
+    let replay = Replay { task: id, payload: given.then_some(payload), fresh, waiting: false };
     match app.ask(app.store().replay(replay)).await? {
         ReplayAnswer::Queued(task) => Ok((StatusCode::ACCEPTED, Json(TaskBody::from(*task))).into_response()),
         ReplayAnswer::NotFailed(task) => {

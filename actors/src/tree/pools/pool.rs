@@ -218,10 +218,11 @@ impl Pool {
         let Some(claiming) = &self.claiming else {
             return;
         };
-        let (myself, token) = (self.shared.pools.get(&self.task_type.name).cloned(), claiming.request.token);
+        // not by the pool's address: that is set only after its start, and a fast answer would be lost
+        let (myself, token) = (self.myself.clone(), claiming.request.token);
         self.shared.queue.claims.ask(claiming.request.clone(), move |answer| {
-            // to whoever is the pool by then: one that restarted drops it, and takes back what it took
-            let _ = myself.map(|pool| pool.cast(PoolMsg::Claims { token, answer }));
+            // a pool that died is followed by one that takes back what this took
+            let _ = myself.cast(PoolMsg::Claims { token, answer });
         });
     }
 
