@@ -137,7 +137,7 @@ struct CancelRequest {
     request_body(content = Option<CancelRequest>, description = "May be left out"),
     responses(
         (status = 202, description = "Cancelled, or asked to stop", body = TaskBody),
-        (status = 200, description = "It was cancelled, or asked to stop, before", body = TaskBody),
+        (status = 200, description = "It was cancelled before", body = TaskBody),
         (status = 404, description = "`TASK_NOT_FOUND`", body = Problem, content_type = "application/problem+json"),
         (status = 409, description = "`ALREADY_FINISHED`", body = Problem, content_type = "application/problem+json"),
     )
