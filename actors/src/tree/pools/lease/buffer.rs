@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde_json::json;
 
-use crate::decide::output::{ENOUGH, is_due, is_urgent};
+use crate::decide::output::{ENOUGH, WINDOW, is_enough, patience};
 use crate::domain::{EventKind, Json, LeaseKey, NewEvent};
 use crate::ports::ledger::Record;
 use crate::ports::runner::RunEvent;
@@ -20,9 +20,8 @@ enum Pending {
 pub struct Buffer {
     pending: Vec<Pending>,
     bytes: usize,
-    urgent: bool,
-    /// When the oldest pending event came.
-    since: Option<Duration>,
+    /// When the least patient of them is to be written, by the node's clock.
+    due: Option<Duration>,
     /// Events handed out before: the attempt's own count.
     sent: u64,
     stage: Option<String>,
@@ -84,7 +83,7 @@ impl Buffer {
     fn output(&mut self, reference: u64, value: &Json, now: Duration) {
         self.acks.push(reference);
         self.bytes += value.len();
-        self.since.get_or_insert(now);
+        self.due_by(EventKind::Output, now);
         match self.pending.last_mut() {
             Some(Pending::Outputs(joined)) if joined.len() + value.len() < ENOUGH => {
                 joined.push(',');
@@ -97,14 +96,21 @@ impl Buffer {
     fn push(&mut self, kind: EventKind, data: serde_json::Value, now: Duration) {
         let data = Json::trusted(data.to_string());
         self.bytes += data.len();
-        self.urgent |= is_urgent(kind);
-        self.since.get_or_insert(now);
+        self.due_by(kind, now);
         self.pending.push(Pending::Other(NewEvent { kind, data }));
     }
 
-    pub fn is_due(&self, now: Duration) -> bool {
-        let waited = self.since.map(|since| now.saturating_sub(since)).unwrap_or_default();
-        is_due(self.bytes, self.pending.len(), self.urgent, waited)
+    fn due_by(&mut self, kind: EventKind, now: Duration) {
+        let due = now + patience(kind);
+        self.due = Some(self.due.map_or(due, |before| before.min(due)));
+    }
+
+    /// How long what waits may wait on: nothing if it is to be written now.
+    pub fn due_in(&self, now: Duration) -> Duration {
+        if is_enough(self.bytes, self.pending.len()) {
+            return Duration::ZERO;
+        }
+        self.due.map_or(WINDOW, |due| due.saturating_sub(now))
     }
 
     pub fn is_empty(&self) -> bool {
@@ -120,7 +126,7 @@ impl Buffer {
         let events: Vec<NewEvent> = self.pending.drain(..).map(Pending::into_event).collect();
         let from = self.sent;
         self.sent += events.len() as u64;
-        (self.bytes, self.urgent, self.since) = (0, false, None);
+        (self.bytes, self.due) = (0, None);
         Batch {
             from,
             events,
@@ -146,6 +152,7 @@ impl Pending {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::decide::output::BREATH;
 
     fn output(reference: u64, value: &str) -> RunEvent {
         RunEvent::Output { reference, value: Json::trusted(value) }
@@ -182,12 +189,14 @@ mod tests {
     }
 
     #[test]
-    fn an_output_waits_for_company_and_a_checkpoint_does_not() {
-        let mut buffer = Buffer::default();
-        buffer.add(output(1, "1"), Duration::from_secs(1));
-        assert!(!buffer.is_due(Duration::from_secs(1)));
-        assert!(buffer.is_due(Duration::from_millis(1100)));
-        buffer.add(RunEvent::Checkpoint { reference: 2, value: Json::null() }, Duration::from_secs(1));
-        assert!(buffer.is_due(Duration::from_secs(1)));
+    fn an_output_waits_for_company_a_stage_for_a_breath_and_a_checkpoint_does_not() {
+        let (mut buffer, begin) = (Buffer::default(), Duration::from_secs(1));
+        buffer.add(output(1, "1"), begin);
+        assert_eq!(buffer.due_in(begin), WINDOW);
+        assert!(buffer.due_in(begin + WINDOW).is_zero());
+        buffer.add(RunEvent::Stage { name: "parse".into() }, begin);
+        assert_eq!(buffer.due_in(begin), BREATH);
+        buffer.add(RunEvent::Checkpoint { reference: 2, value: Json::null() }, begin);
+        assert!(buffer.due_in(begin).is_zero());
     }
 }
