@@ -10,6 +10,8 @@ mod cuts_owners;
 mod cuts_store;
 #[path = "executor/deaths.rs"]
 mod deaths;
+#[path = "executor/due.rs"]
+mod due;
 #[path = "executor/smoke.rs"]
 mod smoke;
 #[path = "executor/stops.rs"]

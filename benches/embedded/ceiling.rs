@@ -17,7 +17,7 @@ const RESULT: &str = r#"{"epoch":1}"#;
 
 fn claim(most: u32) -> ClaimNext {
     let (suspects, limits) = (Suspicion::Node, Limits::default());
-    ClaimNext { task_type: noop(), most, suspects, limits, token: Uuid::now_v7() }
+    ClaimNext { task_type: noop(), most, suspects, limits, plugin_sha256: None, token: Uuid::now_v7() }
 }
 
 fn finish(key: LeaseKey) -> Finish {

@@ -4,6 +4,7 @@ Working data stands under the task, so that two tasks with the same document nev
 stands under (document, chunk). Every write may be repeated: an attempt that died half-way is simply done again.
 """
 
+import errno
 import json
 import os
 import sqlite3
@@ -19,6 +20,10 @@ from .state import Progress
 _BUSY_SECONDS = 30
 # Working data of tasks that failed for good and were never tried again.
 _STALE_DAYS = 7
+# What stays as it is until somebody changes the path or its permissions. All else passes: a full disk, descriptors that
+# are used up, a disk that errs.
+_FOR_GOOD = (errno.EACCES, errno.EPERM, errno.EISDIR, errno.ENOTDIR, errno.EEXIST, errno.EROFS)
+_TEXTS_FOR_GOOD = ("not a database", "readonly database")
 
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS document (
@@ -48,7 +53,10 @@ class Index:
         except (OSError, sqlite3.DatabaseError) as error:
             if "locked" in str(error):
                 raise RetryableError("%s is busy" % path, "INDEX_BUSY", retry_after=1) from None
-            raise PermanentError("cannot use %s as the index: %s" % (path, error), "INDEX_NOT_USABLE") from None
+            detail = "cannot use %s as the index: %s" % (path, error)
+            if _for_good(error, path):
+                raise PermanentError(detail, "INDEX_NOT_USABLE") from None
+            raise RetryableError(detail, "INDEX_UNAVAILABLE") from None
 
     def __enter__(self) -> "Index":
         return self
@@ -190,6 +198,18 @@ class Index:
         stale = "SELECT task FROM work WHERE begun_at < datetime('now', '-%d days')" % _STALE_DAYS
         self._db.execute("DELETE FROM draft WHERE task IN (%s)" % stale)
         self._db.execute("DELETE FROM work WHERE begun_at < datetime('now', '-%d days')" % _STALE_DAYS)
+
+
+def _for_good(error: Exception, path: str) -> bool:
+    if isinstance(error, OSError):
+        return error.errno in _FOR_GOOD
+    text = str(error)
+    if "unable to open" not in text:
+        return any(known in text for known in _TEXTS_FOR_GOOD)
+    # SQLite says no more than that: look for what it met.
+    folder = os.path.dirname(path) or "."
+    denied = os.path.exists(path) and not os.access(path, os.R_OK | os.W_OK)
+    return os.path.isdir(path) or denied or not os.access(folder, os.W_OK | os.X_OK)
 
 
 class _Transaction:

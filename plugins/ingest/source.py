@@ -60,7 +60,7 @@ def _read(options: Options, progress: Progress) -> bytes:
                 raise _too_large(path, options)
             return _all_of(file, size, path, options, progress)
     except (FileNotFoundError, NotADirectoryError):
-        raise PermanentError("there is no file %s" % path, "FILE_NOT_FOUND") from None
+        raise PermanentError("there is no file %s (looked from %s)" % (path, os.getcwd()), "FILE_NOT_FOUND") from None
     except PermissionError:
         raise PermanentError("the node may not read %s" % path, "FILE_NOT_READABLE") from None
     except ValueError:

@@ -1,13 +1,15 @@
 //! The data folder: one process at a time, and proof that the one before is dead.
 //!
-//! Its file `lock` holds a uuid that names the folder for good. The lock on it ends with the process, however that ends,
-//! and is never inherited (close-on-exec). Who gets it knows that whoever wrote that uuid into the database is gone.
+//! Its file `lock` holds a uuid that names the folder for good, and the device and inode of the file itself. The lock on
+//! it ends with the process, however that ends, and is never inherited (close-on-exec). Who gets it knows that whoever
+//! wrote that uuid into the database is gone: a copy of the folder is another file, and gets a uuid of its own.
 
 use std::fs::{File, OpenOptions};
 use std::io::{Read, Seek, Write};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{FlockOperation, flock};
+use rustix::fs::{Access, FlockOperation, access, flock};
 use uuid::Uuid;
 
 /// The folder, ours until dropped.
@@ -16,6 +18,15 @@ pub struct DataFolder {
     path: PathBuf,
     uuid: Uuid,
     _lock: File,
+}
+
+/// What a look at a folder found.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum FolderState {
+    /// It can be made.
+    Missing,
+    Free,
+    InUse,
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -42,8 +53,36 @@ impl DataFolder {
             Err(rustix::io::Errno::WOULDBLOCK) => return Err(FolderError::InUse { path }),
             Err(error) => return Err(unusable(error.into())),
         }
-        let uuid = identity(&mut lock).map_err(unusable)?.ok_or(FolderError::Damaged { path: file })?;
+        let uuid = identity(&mut lock, &file).map_err(unusable)?.ok_or(FolderError::Damaged { path: file })?;
         Ok(DataFolder { path, uuid, _lock: lock })
+    }
+
+    /// Whether a start could claim it. Makes and changes nothing.
+    pub fn look(path: &Path) -> Result<FolderState, FolderError> {
+        let unusable = |error| FolderError::Unusable { path: path.to_owned(), error };
+        let absolute = std::path::absolute(path).map_err(unusable)?;
+        let Some(there) = absolute.ancestors().find(|it| it.exists()) else { return Ok(FolderState::Missing) };
+        if !there.is_dir() {
+            return Err(unusable(std::io::ErrorKind::NotADirectory.into()));
+        }
+        access(there, Access::WRITE_OK | Access::EXEC_OK).map_err(|error| unusable(error.into()))?;
+        if there != absolute {
+            return Ok(FolderState::Missing);
+        }
+        let file = absolute.join("lock");
+        if !file.exists() {
+            return Ok(FolderState::Free);
+        }
+        let mut lock = File::open(&file).map_err(unusable)?;
+        match flock(&lock, FlockOperation::NonBlockingLockShared) {
+            Ok(()) => {}
+            Err(rustix::io::Errno::WOULDBLOCK) => return Ok(FolderState::InUse),
+            Err(error) => return Err(unusable(error.into())),
+        }
+        let mut text = String::new();
+        lock.read_to_string(&mut text).map_err(unusable)?;
+        let is_ours = text.split_whitespace().next().is_none_or(|word| Uuid::parse_str(word).is_ok());
+        if is_ours { Ok(FolderState::Free) } else { Err(FolderError::Damaged { path: file }) }
     }
 
     pub fn path(&self) -> &Path {
@@ -55,16 +94,35 @@ impl DataFolder {
     }
 }
 
-/// Reads the uuid; writes a new one into an empty file. None if something else is there.
-fn identity(lock: &mut File) -> std::io::Result<Option<Uuid>> {
+/// Reads the uuid; writes a new one into an empty file, and over one that was copied here. None if something else is
+/// there.
+fn identity(lock: &mut File, path: &Path) -> std::io::Result<Option<Uuid>> {
     let mut text = String::new();
     lock.read_to_string(&mut text)?;
-    if !text.trim().is_empty() {
-        return Ok(Uuid::parse_str(text.trim()).ok());
-    }
-    let uuid = Uuid::new_v4();
+    let metadata = lock.metadata()?;
+    let here = format!("{}:{}", metadata.dev(), metadata.ino());
+    let mut words = text.split_whitespace();
+    let uuid = match (words.next(), words.next()) {
+        (None, _) => Uuid::new_v4(),
+        (Some(word), place) => match (Uuid::parse_str(word), place) {
+            (Err(_), _) => return Ok(None),
+            (Ok(uuid), Some(place)) if place == here => return Ok(Some(uuid)),
+            // of a build that did not note the place
+            (Ok(uuid), None) => uuid,
+            (Ok(copied), Some(_)) => {
+                let uuid = Uuid::new_v4();
+                tracing::warn!(
+                    lock = %path.display(), was = %copied, now = %uuid,
+                    "this data folder is a copy, or was moved to another disk: it gets a name of its own, and tasks that ran under the old one are taken back only when their leases are over"
+                );
+                uuid
+            }
+        },
+    };
+    let line = format!("{uuid} {here}\n");
     lock.rewind()?;
-    writeln!(lock, "{uuid}")?;
+    lock.write_all(line.as_bytes())?;
+    lock.set_len(line.len() as u64)?;
     lock.sync_all()?;
     Ok(Some(uuid))
 }
@@ -82,6 +140,48 @@ mod tests {
         let uuid = first.uuid();
         drop(first);
         assert_eq!(DataFolder::claim(&path).unwrap().uuid(), uuid);
+    }
+
+    #[test]
+    fn a_copy_gets_a_name_of_its_own_and_the_original_keeps_its() {
+        let folder = tempfile::tempdir().unwrap();
+        let (original, copy) = (folder.path().join("original"), folder.path().join("copy"));
+        let uuid = DataFolder::claim(&original).unwrap().uuid();
+        std::fs::create_dir(&copy).unwrap();
+        std::fs::copy(original.join("lock"), copy.join("lock")).unwrap();
+        let copied = DataFolder::claim(&copy).unwrap().uuid();
+        assert_ne!(copied, uuid);
+        assert_eq!(DataFolder::claim(&copy).unwrap().uuid(), copied);
+        assert_eq!(DataFolder::claim(&original).unwrap().uuid(), uuid);
+        std::fs::rename(&original, folder.path().join("moved")).unwrap();
+        assert_eq!(DataFolder::claim(&folder.path().join("moved")).unwrap().uuid(), uuid);
+    }
+
+    #[test]
+    fn a_look_makes_nothing_and_sees_who_has_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("deep/data");
+        assert_eq!(DataFolder::look(&path).unwrap(), FolderState::Missing);
+        assert!(!folder.path().join("deep").exists());
+        assert_eq!(DataFolder::look(folder.path()).unwrap(), FolderState::Free);
+        assert!(!folder.path().join("lock").exists());
+        let claimed = DataFolder::claim(&path).unwrap();
+        assert_eq!(DataFolder::look(&path).unwrap(), FolderState::InUse);
+        drop(claimed);
+        assert_eq!(DataFolder::look(&path).unwrap(), FolderState::Free);
+        std::fs::write(path.join("lock"), "pid 1\n").unwrap();
+        assert!(matches!(DataFolder::look(&path), Err(FolderError::Damaged { .. })));
+        assert!(DataFolder::look(&path.join("lock/below")).is_err());
+    }
+
+    #[test]
+    fn a_name_without_its_place_is_kept() {
+        let folder = tempfile::tempdir().unwrap();
+        let uuid = Uuid::new_v4();
+        std::fs::write(folder.path().join("lock"), format!("{uuid}\n")).unwrap();
+        assert_eq!(DataFolder::claim(folder.path()).unwrap().uuid(), uuid);
+        let text = std::fs::read_to_string(folder.path().join("lock")).unwrap();
+        assert!(text.starts_with(&format!("{uuid} ")), "{text}");
     }
 
     #[test]

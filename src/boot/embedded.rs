@@ -1,7 +1,7 @@
 //! The embedded default: store, node and gateway in one process.
 //!
-//! The order of a start: the data folder's lock, the listener (both refuse early), the store, what the predecessor left
-//! (its processes swept, then its tasks taken back), the plugins, the tree, the gateway. The gateway has a thread and a
+//! The order of a start: the data folder's lock, the listener (both refuse early), the processes that the predecessor
+//! left, the store and the plugins, its tasks taken back, the tree, the gateway. The gateway has a thread and a
 //! runtime of its own: it answers while the executor's is busy.
 
 use std::net::{SocketAddr, TcpListener};
@@ -25,7 +25,7 @@ use super::error::BootError;
 use super::meter::{Meter, label};
 use super::plugins::Plugins;
 use super::settings;
-use crate::adapters::runner::{Runners, sweep};
+use crate::adapters::runner::{Runners, Swept, sweep};
 use crate::adapters::sqlite::SqliteStore;
 use crate::config::Config;
 use crate::gateway::{self, Admin, GatewayHandle, GatewayParts, Readiness};
@@ -64,17 +64,11 @@ impl Embedded {
         let listener = TcpListener::bind(address).map_err(|error| BootError::Listen { address, error })?;
         let metrics = telemetry::install_metrics().map_err(|error| BootError::Metrics(error.to_string()))?;
         let mark = folder.uuid().to_string();
-        // what a killed predecessor left must be gone before its tasks are taken back
-        let swept = tokio::task::spawn_blocking({
-            let mark = mark.clone();
-            move || sweep(&mark)
-        });
+        // before the plugins are described: the processes that do it bear the same mark
+        clear(mark.clone()).await?;
         let opened = SqliteStore::open(&config.database.path, settings::store(config));
         let plugins = Plugins::find(config, folder.path(), mark);
-        let (swept, store, plugins) = tokio::join!(swept, opened, plugins);
-        if let Ok(count @ 1..) = swept {
-            tracing::warn!(count, "killed processes that a predecessor had left");
-        }
+        let (store, plugins) = tokio::join!(opened, plugins);
         let (store, plugins): (SharedStore, Plugins) = (store?, plugins?);
         check_queue(&*store).await?;
         plugins.judge(config)?;
@@ -129,6 +123,16 @@ impl Embedded {
     }
 }
 
+/// What a killed predecessor left must be gone before its tasks are taken back: an attempt must not run twice at once.
+async fn clear(mark: String) -> Result<(), BootError> {
+    let swept = tokio::task::spawn_blocking(move || sweep(&mark)).await;
+    let Swept { killed, left } = swept.map_err(|error| BootError::Sweep(error.to_string()))?;
+    if killed > 0 {
+        tracing::warn!(count = killed, "killed processes that a predecessor had left");
+    }
+    if left.is_empty() { Ok(()) } else { Err(BootError::Leftovers { left: left.join(", ") }) }
+}
+
 /// No gateway may send wake-ups where nobody listens: the database remembers which queue it was set up with.
 async fn check_queue(store: &dyn windlass_actors::ports::Store) -> Result<(), BootError> {
     let found = store.setting("queue", QUEUE).await?;
@@ -158,10 +162,9 @@ async fn start_node(
     settings: windlass_actors::tree::Settings,
 ) -> Result<Node, BootError> {
     let Plugins { runner, found } = plugins;
-    let mut types = found.types;
-    for t in &mut types {
-        // what neither plugin nor type says is the node's default
-        t.max_attempts = t.max_attempts.max(1);
+    let types = found.types;
+    if types.is_empty() {
+        tracing::warn!("this node serves no task type: name a folder of plugins with `--plugins DIR` (`node.plugins`)");
     }
     tracing::info!(node = config.node.id, incarnation = %settings.owner.incarnation, "Registered task types: {:?}", Plugins::names(&types));
     let world = World {

@@ -15,6 +15,12 @@ pub enum BootError {
         "cannot listen on `{address}` (`gateway.listen`, `--listen`): {error}; allowed is a free address of this host"
     )]
     Listen { address: SocketAddr, error: std::io::Error },
+    #[error("cannot look for processes that a predecessor of this node left: {0}; look at `/proc`, and start again")]
+    Sweep(String),
+    #[error(
+        "processes that a predecessor of this node left can't be killed: {left}; its tasks are not taken back while they live: end them, or restart this host, and start again"
+    )]
+    Leftovers { left: String },
     #[error("{0}")]
     Store(#[from] LedgerError),
     #[error(
@@ -47,7 +53,11 @@ impl BootError {
             | BootError::OtherQueue { .. }
             | BootError::Plugins { .. } => BootFault::Configuration,
             BootError::Store(_) => BootFault::Unreachable,
-            BootError::Io(_) | BootError::Metrics(_) | BootError::Tree(_) => BootFault::Failed,
+            BootError::Sweep(_)
+            | BootError::Leftovers { .. }
+            | BootError::Io(_)
+            | BootError::Metrics(_)
+            | BootError::Tree(_) => BootFault::Failed,
         }
     }
 }

@@ -10,7 +10,7 @@ pub mod settings;
 mod signals;
 
 pub use chance::Chance;
-pub use data_folder::{DataFolder, FolderError};
+pub use data_folder::{DataFolder, FolderError, FolderState};
 pub use embedded::{Embedded, Ended};
 pub use error::{BootError, BootFault};
 pub use meter::{Meter, label};

@@ -50,10 +50,8 @@ impl Plugins {
 
 /// What no plugin's environment may hold.
 fn secrets(config: &Config) -> Vec<String> {
-    let gateway = &config.gateway;
-    let keys = gateway.keys.iter().map(|key| &key.key);
-    let others = [&gateway.internal_key, &gateway.secret_key, &config.client.api_key];
-    keys.chain(others.into_iter().flatten()).map(|secret| secret.reveal().to_owned()).collect()
+    let keys = config.gateway.keys.iter().map(|key| &key.key);
+    keys.chain(&config.client.api_key).map(|secret| secret.reveal().to_owned()).collect()
 }
 
 /// The path of the interpreter that `python3` is; `python3` itself if that can't be asked, so that the error comes with

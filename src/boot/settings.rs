@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use uuid::Uuid;
 use windlass_actors::decide::retry::RetryPolicy;
-use windlass_actors::domain::{Incarnation, NodeId, Owner, Takeover};
+use windlass_actors::domain::{Incarnation, NodeId, Owner};
 use windlass_actors::ports::rules::Sizes;
 use windlass_actors::tree;
 
@@ -73,6 +73,7 @@ pub fn discovery(config: &Config) -> DiscoverOptions {
     DiscoverOptions {
         folders: config.node.plugins.iter().filter(is_there).cloned().collect(),
         overrides: overrides(config),
+        max_attempts: config.retry.max_attempts,
         timeout: DESCRIBING,
     }
 }
@@ -93,10 +94,6 @@ fn of_type(from: &config::TypeOverride) -> TypeOverride {
         memory_mb: from.memory_mb,
         max_running: from.max_running,
         starts_per_minute: from.starts_per_minute,
-        takeover: from.takeover.map(|takeover| match takeover {
-            config::Takeover::Pulse => Takeover::Pulse,
-            config::Takeover::Lease => Takeover::Lease,
-        }),
         max_tasks_per_process: from.max_tasks_per_process.map(u64::from),
         start_timeout: from.start_timeout,
     }

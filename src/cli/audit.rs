@@ -8,6 +8,7 @@ use windlass_actors::ports::records::TaskFacts;
 
 use super::args::Json;
 use super::exit::{CliError, Exit};
+use super::migrate;
 use super::output::Output;
 use crate::adapters::sqlite::{Schema, SqliteStore, schema};
 use crate::boot::{BootError, settings};
@@ -28,12 +29,20 @@ struct Finding {
 
 pub async fn run(json: Json, config: &Config, out: &mut Output) -> Result<Exit, CliError> {
     let path = &config.database.path;
-    if schema(path).await.map_err(BootError::from)? == Schema::Absent {
-        return Err(CliError::Unreachable {
-            what: format!("the database `{}`", path.display()),
-            reason: "there is none".into(),
-            remedy: "name its folder with `--data DIR`".into(),
-        });
+    match schema(path).await.map_err(BootError::from)? {
+        Schema::Current => {}
+        Schema::Absent => {
+            return Err(CliError::Unreachable {
+                what: format!("the database `{}`", path.display()),
+                reason: "there is none".into(),
+                remedy: "name its folder with `--data DIR`".into(),
+            });
+        }
+        // opening it would migrate it under a node of the other build
+        other => {
+            let (_, says) = migrate::describe(&other);
+            return Err(CliError::Failed(format!("cannot audit {}: {says}", path.display())));
+        }
     }
     let store: SharedStore = SqliteStore::open(path, settings::store(config)).await.map_err(BootError::from)?;
     let (tasks, findings) = examine(&store, config).await?;

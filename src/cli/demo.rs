@@ -1,9 +1,11 @@
 //! `windlass demo`: the embedded default in a temporary folder, the `ingest` example on real documents, each step shown.
 
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
+use windlass_actors::tree::Node;
 
 use super::args::DemoArgs;
 use super::client::Client;
@@ -14,6 +16,9 @@ use super::output::{Output, tell};
 use crate::adapters::runner::sdk;
 use crate::boot::{Embedded, Signals};
 use crate::config::{self, Config};
+
+/// How long the node may take until it can serve.
+const READY_WITHIN: Duration = Duration::from_secs(60);
 
 /// The document of a demo that was given none.
 const README: &str = include_str!("../../README.md");
@@ -29,10 +34,7 @@ pub async fn run(args: &DemoArgs, mut config: Config, out: &mut Output) -> Resul
         let embedded = Embedded::start(&config, false).await?;
         let url = format!("http://{}", embedded.address());
         let done = {
-            let ready = embedded.node().shared().clone();
-            let work = ingest_all(&files, &url, folder.path(), out, async move {
-                until_ready(&ready).await;
-            });
+            let work = ingest_all(&files, &url, folder.path(), out, until_ready(embedded.node()));
             tokio::select! {
                 done = work => done,
                 () = stop.cancelled() => Ok(Exit::Cancelled),
@@ -78,9 +80,27 @@ fn place(config: &mut Config, folder: &Path) -> Result<(), CliError> {
     Ok(())
 }
 
-async fn until_ready(shared: &windlass_actors::tree::Shared) {
-    while !shared.health.readiness().ready {
-        tokio::time::sleep(std::time::Duration::from_millis(10)).await;
+/// An error with the reasons once waiting is of no use.
+async fn until_ready(node: &Node) -> Result<(), CliError> {
+    let health = &node.shared().health;
+    let reasons = || health.readiness().reasons.join("; ");
+    let settled = async {
+        loop {
+            if health.readiness().ready {
+                return Ok(());
+            }
+            if health.types().values().any(|health| health.parked.is_some()) {
+                return Err(CliError::Failed(format!("the node cannot serve: {}", reasons())));
+            }
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+    };
+    tokio::select! {
+        settled = settled => settled,
+        exit = node.ended() => Err(CliError::Failed(format!("the supervision tree ended: {exit:?}; {}", reasons()))),
+        () = tokio::time::sleep(READY_WITHIN) => {
+            Err(CliError::Failed(format!("the node was not ready within {} s: {}", READY_WITHIN.as_secs(), reasons())))
+        }
     }
 }
 
@@ -89,10 +109,10 @@ async fn ingest_all(
     url: &str,
     folder: &Path,
     out: &mut Output,
-    ready: impl Future<Output = ()>,
+    ready: impl Future<Output = Result<(), CliError>>,
 ) -> Result<Exit, CliError> {
     let client = Client::new(&config::Client { url: url.to_owned(), api_key: None })?;
-    ready.await;
+    ready.await?;
     let index = folder.join("index.sqlite");
     let mut exit = Exit::Done;
     for file in files {

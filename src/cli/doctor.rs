@@ -11,7 +11,7 @@ use super::exit::{CliError, Exit};
 use super::migrate;
 use super::output::{Output, table};
 use crate::adapters::sqlite::{Schema, schema};
-use crate::boot::{DataFolder, FolderError, Plugins};
+use crate::boot::{DataFolder, FolderState, Plugins};
 use crate::config::Config;
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
@@ -71,11 +71,11 @@ fn fail(check: &'static str, found: impl Into<String>, remedy: &str) -> Check {
 
 fn data_folder(config: &Config) -> Check {
     let path = &config.node.data;
-    match DataFolder::claim(path) {
-        Ok(folder) => ok("data folder", format!("{} can be written, no node uses it now", folder.path().display())),
-        Err(FolderError::InUse { path }) => {
-            ok("data folder", format!("{} is in use by a running node", path.display()))
-        }
+    let shown = path.display();
+    match DataFolder::look(path) {
+        Ok(FolderState::Free) => ok("data folder", format!("{shown} can be written, no node uses it now")),
+        Ok(FolderState::InUse) => ok("data folder", format!("{shown} is in use by a running node")),
+        Ok(FolderState::Missing) => ok("data folder", format!("{shown} is made at the first start")),
         Err(error) => fail("data folder", error.to_string(), "choose a folder with `--data DIR`"),
     }
 }

@@ -122,7 +122,7 @@ mod tests {
         use serde_json::json;
         assert_eq!(event("stage", json!({"name": "parse"})).line(), "   7  stage       parse");
         assert_eq!(event("progress", json!({"fraction": 0.5, "message": "half"})).line(), "   7  progress    50% half");
-        assert_eq!(event("log", json!({"text": "a\u{1b}[0m\nb"})).line(), "   7  log         a\u{fffd}[0m\u{fffd}b");
+        assert_eq!(event("log", json!({"text": "a\u{1b}[0m\nb"})).line(), "   7  log         a\u{fffd}[0m↵b");
         assert_eq!(event("output", json!({"values": ["He", "llo"]})).line(), "   7  output      Hello");
         assert_eq!(event("output", json!({"values": [{"n": 1}, 2]})).line(), "   7  output      {\"n\":1} 2");
         assert_eq!(event("checkpoint", json!({"bytes": 12})).line(), "   7  checkpoint  12 bytes");

@@ -63,7 +63,13 @@ pub fn table(headings: &[&str], rows: &[Vec<String>]) -> String {
 
 /// A text of a plugin or a server for a terminal: without control characters, so that it cannot steer the terminal.
 pub fn harmless(text: &str) -> String {
-    text.chars().map(|c| if c.is_control() { char::REPLACEMENT_CHARACTER } else { c }).collect()
+    let shown = |c: char| match c {
+        '\n' => '↵',
+        '\t' => ' ',
+        c if c.is_control() => char::REPLACEMENT_CHARACTER,
+        c => c,
+    };
+    text.chars().map(shown).collect()
 }
 
 #[cfg(test)]
@@ -78,7 +84,7 @@ mod tests {
 
     #[test]
     fn escape_sequences_do_not_reach_the_terminal() {
-        assert_eq!(harmless("a\u{1b}[31mb\nc"), "a\u{fffd}[31mb\u{fffd}c");
+        assert_eq!(harmless("a\u{1b}[31mb\nc"), "a\u{fffd}[31mb↵c");
     }
 
     #[test]

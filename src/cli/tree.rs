@@ -111,7 +111,7 @@ node            running     1m 1s
 ├─ ledger       running     1m 1s
 ├─ pools        running     1m
 │  └─ pool
-│     └─ hello  idle        5s  2 restarts  last error: boom\u{fffd}
+│     └─ hello  idle        5s  2 restarts  last error: boom↵
 └─ intake       running     1s
 ";
         assert_eq!(draw(actors.as_array().unwrap()), expected);

@@ -1,5 +1,7 @@
 //! The table of keys: names, kinds, defaults, meanings. Reading, `config show` and `docs/configuration.md` all follow it.
 
+use windlass_actors::domain::TaskType;
+
 use super::value::Kind;
 
 /// One key of `windlass.toml`.
@@ -36,6 +38,10 @@ const KIB: u64 = 1 << 10;
 const MIB: u64 = 1 << 20;
 const NO_BROKER: &str =
     "nothing: a broker is not supported by this build yet; leave the key out, and the task table is the queue";
+const NO_PULSE: &str = "nothing: pulses are not supported by this build yet; leave the key out, and a lost owner's task is taken when its lease is over";
+const NO_CLUSTER: &str =
+    "nothing: gateways that call each other are not supported by this build yet; leave the key out";
+const NO_VAULT: &str = "nothing: stored credentials are not supported by this build yet; leave the key out";
 const NO_GPU: &str = "nothing: GPU slots are not supported by this build yet; leave the key out";
 
 /// Each key, in the order in which it is documented.
@@ -43,7 +49,12 @@ pub const KEYS: &[Key] = &[
     optional("database.url", Url, "Where tasks live: `sqlite://FILE`. Without it, `windlass.db` in `node.data`.")
         .variable("WINDLASS_DATABASE_URL"),
     key("database.max_connections", Count(1, 64), "8", "Connections kept to the database."),
-    key("database.statement_timeout", Duration("100ms", "5m"), "5s", "A statement that takes longer is given up."),
+    key(
+        "database.statement_timeout",
+        Duration("100ms", "5m"),
+        "5s",
+        "A call that waits longer for another process's lock, or for a free connection, is given up; no statement is cut short.",
+    ),
     optional("broker.url", Unsupported(NO_BROKER), "`amqp://…` or `amqps://…`; not served by this build.")
         .variable("WINDLASS_BROKER_URL"),
     optional("broker.host", Unsupported(NO_BROKER), "In place of `broker.url`; not served by this build."),
@@ -86,7 +97,11 @@ pub const KEYS: &[Key] = &[
     key("node.renew", Duration("100ms", "30m"), "10s", "Period of renewals; at most half of `node.lease`."),
     key("node.reap", Duration("100ms", "10m"), "5s", "Period of the search for leases that ran out."),
     key("node.reap_grace", Duration("0s", "10m"), "5s", "A lease is taken only when it has been over for this long."),
-    key("node.owner_grace", Duration("100ms", "10m"), "1s", "A pulse must be gone for this long before its owner is."),
+    optional(
+        "node.owner_grace",
+        Unsupported(NO_PULSE),
+        "A pulse must be gone for this long before its owner is; not served by this build.",
+    ),
     key("node.cancel_grace", Duration("100ms", "1h"), "5s", "Time between asking a run to stop and killing it."),
     key(
         "node.drain_grace",
@@ -123,11 +138,12 @@ pub const KEYS: &[Key] = &[
     key("gateway.max_streams", Count(1, 100_000), "512", "Event streams held open at once."),
     optional(
         "gateway.internal_key",
-        Secret,
-        "What processes of the deployment show each other; opens admin calls off loopback.",
+        Unsupported(NO_CLUSTER),
+        "What processes of the deployment show each other; not served by this build.",
     )
     .variable("WINDLASS_INTERNAL_KEY"),
-    optional("gateway.secret_key", Secret, "Seals stored credentials.").variable("WINDLASS_SECRET_KEY"),
+    optional("gateway.secret_key", Unsupported(NO_VAULT), "Seals stored credentials; not served by this build.")
+        .variable("WINDLASS_SECRET_KEY"),
     optional("gateway.keys.#.name", Name, "Name of an API key, unique."),
     optional("gateway.keys.#.key", Secret, "The key itself, 16 characters or more, unique."),
     optional("gateway.keys.#.owner", Name, "Owner of what the key submits. Without it, the key's name."),
@@ -180,20 +196,24 @@ pub const KEYS: &[Key] = &[
     ),
     optional(
         "types.*.takeover",
-        Choice(&["pulse", "lease"]),
-        "When a lost owner's task is taken: when its pulse is gone, or only when the lease is over.",
+        Unsupported(NO_PULSE),
+        "When a lost owner's task is taken: `pulse` or `lease`; not served by this build, which waits for the lease.",
     ),
     optional(
         "types.*.max_tasks_per_process",
         Count(1, 1_000_000_000),
         "A host process is replaced after this many tasks.",
     ),
-    optional("types.*.idle_time", Duration("1s", "30days"), "A host process that is idle for longer is stopped."),
+    optional(
+        "types.*.idle_time",
+        Unsupported("nothing: stopping idle hosts is not supported by this build yet; leave the key out"),
+        "A host process that is idle for longer is stopped; not served by this build.",
+    ),
     optional("types.*.start_timeout", Duration("100ms", "24h"), "Time that a host process has to load."),
 ];
 
 /// Most attempts of one type that a node runs at once: `processes × worker_threads`.
-pub const MAX_SLOTS: u64 = 1024;
+pub const MAX_SLOTS: u64 = TaskType::MAX_SLOTS as u64;
 
 /// Least length of an API key, in characters.
 pub const MIN_KEY: usize = 16;

@@ -71,7 +71,6 @@ fn node(settings: &Settings, data: PathBuf, host_name: &str) -> Node {
         renew: settings.take("node.renew"),
         reap: settings.take("node.reap"),
         reap_grace: settings.take("node.reap_grace"),
-        owner_grace: settings.take("node.owner_grace"),
         cancel_grace: settings.take("node.cancel_grace"),
         drain_grace: settings.take("node.drain_grace"),
         neighbour_grace: settings.take("node.neighbour_grace"),
@@ -103,8 +102,6 @@ fn gateway(settings: &Settings, faults: &mut Vec<Fault>) -> Gateway {
         max_event: settings.take::<u64>("gateway.max_event") as usize,
         max_connections: settings.take::<u64>("gateway.max_connections") as usize,
         max_streams: settings.take::<u64>("gateway.max_streams") as usize,
-        internal_key: settings.get("gateway.internal_key"),
-        secret_key: settings.get("gateway.secret_key"),
         keys: api_keys(settings, faults),
     }
 }
@@ -170,11 +167,7 @@ fn type_override(settings: &Settings, name: &str, faults: &mut Vec<Fault>) -> Ty
         memory_mb: settings.get(&at("memory_mb")),
         max_running: count("max_running"),
         starts_per_minute: count("starts_per_minute"),
-        takeover: settings
-            .get::<String>(&at("takeover"))
-            .map(|it| if it == "lease" { Takeover::Lease } else { Takeover::Pulse }),
         max_tasks_per_process: count("max_tasks_per_process"),
-        idle_time: duration("idle_time"),
         start_timeout: duration("start_timeout"),
     };
     let slots = u64::from(it.processes.unwrap_or(1)) * u64::from(it.worker_threads.unwrap_or(1));

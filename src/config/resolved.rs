@@ -46,7 +46,6 @@ pub struct Node {
     pub renew: Duration,
     pub reap: Duration,
     pub reap_grace: Duration,
-    pub owner_grace: Duration,
     pub cancel_grace: Duration,
     pub drain_grace: Duration,
     pub neighbour_grace: Duration,
@@ -75,8 +74,6 @@ pub struct Gateway {
     pub max_event: usize,
     pub max_connections: usize,
     pub max_streams: usize,
-    pub internal_key: Option<Secret>,
-    pub secret_key: Option<Secret>,
     /// Empty: no authentication, and loopback only.
     pub keys: Vec<ApiKey>,
 }
@@ -124,17 +121,8 @@ pub struct TypeOverride {
     pub memory_mb: Option<u64>,
     pub max_running: Option<u32>,
     pub starts_per_minute: Option<u32>,
-    pub takeover: Option<Takeover>,
     pub max_tasks_per_process: Option<u32>,
-    pub idle_time: Option<Duration>,
     pub start_timeout: Option<Duration>,
-}
-
-/// What must be over before a lost owner's task is taken.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Takeover {
-    Pulse,
-    Lease,
 }
 
 #[derive(Debug, Clone)]

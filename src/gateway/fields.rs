@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use chrono::DateTime;
 use serde_json::Value;
-use windlass_actors::domain::{Json, Timestamp};
+use windlass_actors::domain::{Json, MOST_NESTED, Timestamp};
 
 use super::body::Fields;
 use super::problem::{Code, Fault, Problem};
@@ -51,6 +51,12 @@ impl<'a> Reader<'a> {
     /// The text of a field as it was given, and its value; null counts as absent.
     pub fn any(&mut self, field: &str) -> Option<(Json, Value)> {
         let raw = self.fields.get(field)?.get();
+        if Json::depth_of(raw) > MOST_NESTED {
+            let problem =
+                Problem::new(Code::InvalidJson, format!("`{field}` is nested deeper than {MOST_NESTED} levels"));
+            self.broken.get_or_insert(problem);
+            return None;
+        }
         match serde_json::from_str(raw) {
             Ok(Value::Null) => None,
             Ok(value) => Some((Json::trusted(raw), value)),

@@ -184,7 +184,7 @@ impl Selection {
                 matches!(answer, CancelAnswer::Accepted(_) | CancelAnswer::Already(_))
             }
             Act::Replay => {
-                let replay = Replay { task: id, payload: None, fresh: false };
+                let replay = Replay { task: id, payload: None, fresh: false, waiting: true };
                 matches!(app.ask(app.store().replay(replay)).await?, ReplayAnswer::Queued(_))
             }
             Act::Discard => app.ask(app.store().discard(vec![id])).await?.contains(&id),

@@ -118,6 +118,9 @@ async fn a_deployment_is_checked_beside_a_running_node() {
     assert!(rig.cli(&["doctor", "--data", "data", "--json"]).await.json().is_array());
     let ended = rig.cli(&["migrate", "--check", "--data", "data"]).await;
     assert!(ended.code == 0 && ended.out.contains("up to date"), "{ended:?}");
+    let ended = rig.cli(&["doctor", "--data", "nothing"]).await;
+    assert!(ended.code == 0 && ended.out.contains("is made at the first start"), "{ended:?}");
+    assert!(!rig.path("nothing").exists(), "the doctor made a data folder");
     let ended = rig.cli(&["migrate", "--check", "--data", "nothing"]).await;
     assert!(ended.code == 1 && ended.err.contains("no schema yet"), "{ended:?}");
     let ended = rig.cli(&["config", "show", "--config", "windlass.toml"]).await;

@@ -269,7 +269,7 @@ impl Rig {
     }
 
     pub fn mark(&self) -> Option<String> {
-        Some(std::fs::read_to_string(self.path("data/lock")).ok()?.trim().to_owned())
+        Some(std::fs::read_to_string(self.path("data/lock")).ok()?.split_whitespace().next()?.to_owned())
     }
 
     /// Everything that the node's hosts started and that lives.

@@ -159,7 +159,8 @@ async fn a_checkpoint_said_while_another_write_is_under_way_is_kept_when_the_run
     let (incarnation, lease) = (Incarnation(Uuid::now_v7()), Duration::from_secs(30));
     let owner = Owner { node: NodeId("n2".to_owned()), incarnation, lease };
     let (token, limits) = (Uuid::now_v7(), Limits::default());
-    let claim = ClaimNext { task_type: type_name("t"), most: 1, suspects: Suspicion::None, limits, token };
+    let claim =
+        ClaimNext { task_type: type_name("t"), most: 1, suspects: Suspicion::None, limits, plugin_sha256: None, token };
     let claimed = rig.store.claim_next(&owner, vec![claim]).await.unwrap().remove(0).claimed.remove(0);
     assert_eq!(claimed.checkpoint.unwrap().as_str(), r#"{"at":7}"#);
 }

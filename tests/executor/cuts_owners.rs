@@ -41,7 +41,8 @@ fn other(lease: Duration) -> Owner {
 
 async fn claim_one(store: &SharedStore, owner: &Owner) -> Claimed {
     let (token, limits) = (Uuid::now_v7(), Limits::default());
-    let claim = ClaimNext { task_type: type_name("t"), most: 1, suspects: Suspicion::None, limits, token };
+    let claim =
+        ClaimNext { task_type: type_name("t"), most: 1, suspects: Suspicion::None, limits, plugin_sha256: None, token };
     let mut answers = store.claim_next(owner, vec![claim]).await.unwrap();
     answers.remove(0).claimed.remove(0)
 }

@@ -51,6 +51,8 @@ async fn actor_dies_before_run() {
     let task = rig.until(id, |task| task.attempts.len() >= 2 && task.attempts[1].ended_at.is_some()).await;
     assert_eq!((task.attempts[1].outcome, task.attempts[1].charged), (Some(Outcome::Released), Some(false)));
     assert_eq!(rig.runner.starts(|key| key.task == id), before, "it had not begun");
+    let error = task.attempts[1].error.as_ref().map(|error| error.code.as_str());
+    assert_eq!(error, Some("NOT_BEGUN"), "and so does not count towards the tenth release");
     rig.runner.hold_starts(false);
     assert_eq!(rig.ended(ids[0]).await.status, Status::Succeeded);
     for id in &ids[1..] {

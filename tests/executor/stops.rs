@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
-use windlass_actors::domain::{ErrorKind, Outcome, Status, TaskId};
+use windlass_actors::domain::{ErrorKind, Outcome, Status, TaskId, TaskType};
 use windlass_actors::ports::ledger::CancelAnswer;
 use windlass_actors::ports::observer::Fact;
 
@@ -174,6 +174,47 @@ async fn a_drain_lets_short_runs_end_and_releases_long_ones_uncharged_with_their
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_drain_gives_back_at_once_what_has_not_begun() {
+    // two suspects wait for the hosts of their own, which do not come up
+    let mut rig = Rig::new(vec![TaskType { processes: 2, ..scripted("t", 3) }]).await;
+    rig.settings.drain_grace = Duration::from_secs(600);
+    rig.begin().await;
+    rig.facts.until("both hosts are ready", 1, |fact| matches!(fact, Fact::Hosts { ready: 2, .. })).await;
+    // the first and the third share a host, the second has the other
+    let fatal = r#"{"do":[{"sleep_ms":200},{"until_attempt":1,"then":{"die":true}}]}"#;
+    let gated = r#"{"do":[{"gate":true}]}"#;
+    let ids = [rig.submit("t", fatal).await, rig.submit("t", gated).await, rig.submit("t", gated).await];
+    for id in ids {
+        rig.facts.until("each run begins", 1, began(id)).await;
+    }
+    rig.runner.hold_starts(true);
+    let suspects = [ids[0], ids[2]];
+    for id in suspects {
+        rig.until(id, |task| task.epoch.0 == 2 && task.status == Status::Running).await;
+    }
+    let starts = rig.runner.starts(|_| true);
+    let node = rig.node.take().unwrap();
+    let given_back = async {
+        for id in suspects {
+            rig.until(id, |task| task.status == Status::Queued).await;
+        }
+        assert_eq!(rig.runner.alive().len(), 1, "what runs goes on");
+        rig.runner.hold_starts(false);
+        rig.runner.open_gate(true);
+    };
+    let (report, ()) = tokio::join!(node.drain(CancellationToken::new()), given_back);
+    assert!(report.cut.is_empty() && report.left.is_empty(), "{report:?}");
+    assert_eq!(rig.task(ids[1]).await.status, Status::Succeeded);
+    assert_eq!(rig.runner.starts(|_| true), starts, "no attempt starts once a drain has begun");
+    for id in suspects {
+        let task = rig.task(id).await;
+        let attempt = &task.attempts[1];
+        assert_eq!((task.attempt, attempt.charged), (0, Some(false)), "{task:#?}");
+        assert_eq!(attempt.error.as_ref().unwrap().code, "NOT_BEGUN");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_second_signal_skips_the_drains_grace() {
     let mut rig = Rig::start(vec![scripted("t", 1)]).await;
     rig.settings.drain_grace = Duration::from_secs(600);
@@ -184,6 +225,28 @@ async fn a_second_signal_skips_the_drains_grace() {
     let report = rig.node.take().unwrap().drain(hurry).await;
     assert_eq!(report.cut.len(), 1);
     assert_eq!(rig.task(id).await.status, Status::Queued);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_drain_reports_as_cut_only_what_it_released() {
+    let mut rig = Rig::new(vec![scripted("t", 3)]).await;
+    rig.settings.cancel_grace = Duration::from_secs(5);
+    rig.begin().await;
+    // one succeeds although it is asked to stop, one is cut, one was cancelled before
+    let ends = rig.submit("t", r#"{"do":[{"stubborn_ms":400}]}"#).await;
+    let cut = rig.submit("t", r#"{"do":[{"sleep_ms":60000}]}"#).await;
+    let cancelled = rig.submit("t", r#"{"do":[{"stubborn_ms":400},{"fail":{}}]}"#).await;
+    for id in [ends, cut, cancelled] {
+        rig.facts.until("the run begins", 1, began(id)).await;
+    }
+    rig.store.cancel(cancelled, None).await.unwrap();
+    let hurry = CancellationToken::new();
+    hurry.cancel();
+    let report = rig.node.take().unwrap().drain(hurry).await;
+    assert_eq!(report.cut.iter().map(|key| key.task).collect::<Vec<_>>(), [cut]);
+    assert!(report.left.is_empty());
+    assert_eq!(rig.task(ends).await.status, Status::Succeeded);
+    assert_eq!(rig.task(cancelled).await.status, Status::Cancelled);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -111,6 +111,7 @@ async fn the_role_of_a_client_goes_with_its_task() {
         most: 1,
         suspects: Suspicion::None,
         limits: Limits::default(),
+        plugin_sha256: None,
         token: uuid::Uuid::now_v7(),
     };
     let claimed = world.store.claim_next(&world.owner, vec![claim]).await.unwrap().remove(0).claimed.remove(0);

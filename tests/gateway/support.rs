@@ -137,6 +137,7 @@ impl World {
             most: 1,
             suspects: Suspicion::None,
             limits: Limits::default(),
+            plugin_sha256: None,
             token: Uuid::now_v7(),
         };
         let answers = self.store.claim_next(&self.owner, vec![claim]).await.unwrap();

@@ -1,5 +1,6 @@
 """The ingest plugin on a real host: formats, bad files, and kills in every stage."""
 
+import errno
 import http.server
 import json
 import os
@@ -12,6 +13,7 @@ import threading
 import unittest
 from pathlib import Path
 from typing import Any, Dict, Optional
+from unittest import mock
 
 from node import PLUGINS, Node
 
@@ -235,6 +237,33 @@ class BadFiles(Case):
         locked = self.folder / "locked.pdf"
         writer.write(str(locked))
         self.assertEqual(self.refused({"path": str(locked)})["code"], "FILE_ENCRYPTED")
+
+
+class Unusable(unittest.TestCase):
+    """What ends the task for good, and what another attempt may find gone."""
+
+    def opened(self, error: Exception) -> Exception:
+        sys.path.insert(0, str(PLUGINS))
+        try:
+            from ingest.index import Index
+        finally:
+            sys.path.remove(str(PLUGINS))
+        with tempfile.TemporaryDirectory() as folder:
+            with mock.patch("ingest.index.sqlite3.connect", side_effect=error), self.assertRaises(Exception) as raised:
+                Index(os.path.join(folder, "index.sqlite"), "task")
+        return raised.exception
+
+    def test_what_passes_is_tried_again(self) -> None:
+        texts = ["database or disk is full", "disk I/O error", "unable to open database file", "database is locked"]
+        passing = [sqlite3.OperationalError(text) for text in texts]
+        for error in [*passing, OSError(errno.ENOSPC, "full"), OSError(errno.EMFILE, "descriptors")]:
+            self.assertEqual(type(self.opened(error)).__name__, "RetryableError", error)
+
+    def test_what_stays_fails_for_good(self) -> None:
+        texts = ["file is not a database", "attempt to write a readonly database"]
+        staying = [sqlite3.DatabaseError(text) for text in texts]
+        for error in [*staying, *(OSError(code, "no") for code in (errno.EACCES, errno.EISDIR, errno.EROFS))]:
+            self.assertEqual(type(self.opened(error)).__name__, "PermanentError", error)
 
 
 class Repeats(Case):

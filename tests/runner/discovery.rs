@@ -25,7 +25,7 @@ fn registers(name: &str, more: &str) -> String {
 async fn found(rig: &Rig, folders: &[PathBuf], overrides: &[(&str, TypeOverride)], seconds: u64) -> Discovery {
     let overrides: BTreeMap<_, _> = overrides.iter().map(|(name, o)| ((*name).to_owned(), o.clone())).collect();
     let timeout = Duration::from_secs(seconds);
-    discover(&rig.runner, &DiscoverOptions { folders: folders.to_vec(), overrides, timeout }).await
+    discover(&rig.runner, &DiscoverOptions { folders: folders.to_vec(), overrides, max_attempts: 7, timeout }).await
 }
 
 fn names(found: &Discovery) -> Vec<&str> {
@@ -42,6 +42,7 @@ async fn what_a_plugin_says_and_the_configuration_overrides_makes_a_type() {
     assert_eq!(found.faults, []);
     let one = &found.types[0];
     assert_eq!((one.worker_threads, one.processes, one.max_running), (2, 5, Some(9)));
+    assert_eq!(one.max_attempts, 7, "the node's default: neither says how many");
     assert_eq!((one.timeout, one.memory_mb), (Some(Duration::from_millis(1500)), Some(64)));
     assert!(one.payload_schema.as_ref().unwrap().as_str().contains("object"));
     assert!(one.plugin.as_ref().unwrap().ends_with("/plugins/one.py"));
@@ -55,6 +56,7 @@ async fn a_broken_file_costs_its_own_types_only() {
     let folder = write(&rig, "plugins/good.py", &registers("good", ""));
     write(&rig, "plugins/broken.py", "import nothing_of_that_name");
     write(&rig, "plugins/greedy.py", &registers("greedy", ", gpu={'memory_mb': 1, 'count': 1}"));
+    write(&rig, "plugins/many.py", &registers("many", ", processes=1000000"));
     write(&rig, "plugins/paid.py", &registers("paid", ", credential_mode=CredentialMode.CALLER_REQUIRED"));
     let found = found(&rig, &[folder, "/nowhere".into()], &[("typo", TypeOverride::default())], 20).await;
     assert_eq!(names(&found), ["good"]);
@@ -63,12 +65,13 @@ async fn a_broken_file_costs_its_own_types_only() {
         (FaultKind::Unreadable, "nowhere"),
         (FaultKind::Raised("ModuleNotFoundError".into()), "broken.py"),
         (FaultKind::Unsupported, "greedy.py"),
+        (FaultKind::Invalid, "many.py"),
         (FaultKind::Unsupported, "paid.py"),
         (FaultKind::UnknownType, "typo"),
     ];
     assert_eq!(faults, expected);
     assert!(found.faults[1].traceback.as_ref().unwrap().contains("broken.py"));
-    assert!(found.faults[3].message.contains("`paid`: caller credentials are not served yet"));
+    assert!(found.faults[4].message.contains("`paid`: caller credentials are not served yet"));
 }
 
 #[tokio::test]

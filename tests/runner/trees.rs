@@ -134,16 +134,26 @@ async fn what_a_killed_shim_leaves_is_swept_before_the_host_is_gone() {
 }
 
 #[tokio::test]
+async fn a_shim_that_is_stopped_is_killed_with_all_that_is_below_it() {
+    let (rig, mut host) = tree("time.sleep(1000)").await;
+    kill(parent(host.host.pid().unwrap()), "STOP");
+    host.host.kill();
+    let exit = host.exit().await;
+    assert_eq!(exit.cause, ExitCause::Killed, "{exit:?}");
+    assert_eq!(living(&rig.mark), Vec::<u32>::new());
+}
+
+#[tokio::test]
 async fn a_sweep_kills_its_own_marks_only() {
     let (rig, _host) = tree("time.sleep(1000)").await;
     let (other, mut neighbour) = Rig::with_worker("ready()\ntime.sleep(1000)");
     neighbour.ready().await;
     let mark = rig.mark.clone();
-    let killed = tokio::task::spawn_blocking(move || sweep(&mark)).await.unwrap();
-    assert!(killed >= 1);
+    let swept = tokio::task::spawn_blocking(move || sweep(&mark)).await.unwrap();
+    assert!(swept.killed >= 1 && swept.left.is_empty(), "{swept:?}");
     assert_eq!(living(&rig.mark), Vec::<u32>::new());
     assert_eq!(other.marked().len(), 2);
-    assert_eq!(sweep("no-such-mark"), 0);
+    assert_eq!(sweep("no-such-mark").killed, 0);
 }
 
 #[tokio::test]

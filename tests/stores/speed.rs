@@ -69,6 +69,7 @@ async fn speed_of_the_store() {
             most: BATCH,
             suspects: Suspicion::Node,
             limits: Limits::default(),
+            plugin_sha256: None,
             token: Uuid::new_v4(),
         };
         let claimed = store.claim_next(&owner, vec![claim]).await.unwrap().remove(0).claimed;

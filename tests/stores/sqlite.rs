@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use sqlx::Executor;
 use windlass::adapters::sqlite::{Options, SqliteStore};
 use windlass_actors::domain::{Json, NewTask, Status};
-use windlass_actors::ports::ledger::{Created, Ledger, LedgerError};
+use windlass_actors::ports::ledger::{ClaimNext, Created, Ledger, LedgerError};
 use windlass_actors::ports::records::{Filter, Page, Records};
 use windlass_actors::testkit::conformance::{Harness, Scene, assert_invariants};
 use windlass_actors::testkit::tasks::{self, new_task};
@@ -185,4 +185,16 @@ async fn what_was_acknowledged_survives_a_cut_in_mid_transaction() {
         assert!(store.task(id).await.unwrap().is_some(), "{id} is lost");
     }
     assert_invariants(&store).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_attempt_keeps_the_hash_of_its_plugin() {
+    let file = OnFile::open(Options::default()).await;
+    file.store.create(vec![new_task("hello")]).await.unwrap();
+    let claim = ClaimNext { plugin_sha256: Some("abc".to_owned()), ..tasks::claim_next("hello", 1) };
+    assert_eq!(file.store.claim_next(&tasks::owner(1), vec![claim]).await.unwrap()[0].claimed.len(), 1);
+    let mut conn = file.second_hand().await;
+    let hash: Option<String> =
+        sqlx::query_scalar("SELECT plugin_sha256 FROM task_attempt").fetch_one(&mut conn).await.unwrap();
+    assert_eq!(hash.as_deref(), Some("abc"));
 }

@@ -17,6 +17,19 @@ pub const ENOUGH: usize = 16 * 1024;
 /// So many events are written without waiting.
 pub const MANY: usize = 256;
 
+/// How much, in events and in their bytes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Size {
+    pub events: usize,
+    pub bytes: usize,
+}
+
+/// What a run said is kept up to that while it can't be written.
+pub const MOST_KEPT: Size = Size { events: 2000, bytes: 1 << 20 };
+
+/// One write carries no more: keeps its commit short.
+pub const ONE_WRITE: Size = Size { events: 512, bytes: 512 << 10 };
+
 /// How long an event may wait for others. A checkpoint blocks its run.
 pub fn patience(kind: EventKind) -> Duration {
     match kind {

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::retry::{RetryPolicy, delay};
-use crate::domain::{EndReason, Ending, ErrorKind, Outcome, ReleaseReason, TaskError, Verdict};
+use crate::domain::{EndReason, Ending, ErrorKind, Outcome, ReleaseReason, Status, TaskError, Verdict};
 
 /// What the verdict depends on besides the ending.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -45,6 +45,20 @@ pub fn verdict(ending: Ending, now: &Circumstances) -> Option<Verdict> {
     })
 }
 
+/// The outcome that an attempt is recorded with, from the verdict and what the task became: a result may have been too
+/// large, and a cancel asked for makes of a release a cancel. A failure keeps its label even if its task is cancelled.
+pub fn recorded(verdict: &Verdict, status: Status) -> Outcome {
+    match (verdict, status) {
+        (Verdict::Complete { .. }, Status::Succeeded) => Outcome::Succeeded,
+        (Verdict::Complete { .. }, _) => Outcome::Failed,
+        (Verdict::Cancel, _) | (Verdict::Release { .. }, Status::Cancelled) => Outcome::Cancelled,
+        (Verdict::Release { .. }, _) => Outcome::Released,
+        (Verdict::Fail { outcome, .. } | Verdict::RetryIn { outcome, .. } | Verdict::DeadLetter { outcome, .. }, _) => {
+            *outcome
+        }
+    }
+}
+
 fn stopped(reason: EndReason, now: &Circumstances) -> Option<Verdict> {
     match reason {
         EndReason::Cancel => Some(Verdict::Cancel),
@@ -76,7 +90,7 @@ fn again(outcome: Outcome, error: TaskError, retry_after: Option<Duration>, now:
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::domain::Json;
+    use crate::domain::{Command, Json, Standing, Timestamp, apply};
 
     fn at(attempt: u32) -> Circumstances {
         let retry = RetryPolicy { base: Duration::from_secs(2), cap: Duration::from_secs(300) };
@@ -117,6 +131,42 @@ mod tests {
         assert!(matches!(alone, Some(Verdict::DeadLetter { kind: ErrorKind::Poison, .. })));
         let shared = verdict(Ending::HostDied { error: error(), alone: false }, &at(3));
         assert!(matches!(shared, Some(Verdict::Release { reason: ReleaseReason::HostDied, .. })));
+    }
+
+    /// Held against the table itself: whatever it makes of a verdict is what the metrics count.
+    #[test]
+    fn the_outcome_counted_is_the_one_recorded() {
+        let now = Timestamp(1_000_000);
+        let error = || TaskError::new("X", "y");
+        let verdicts = [
+            Verdict::Complete { result: Json::null() },
+            Verdict::Cancel,
+            Verdict::Fail { outcome: Outcome::TimedOut, error: error(), kind: ErrorKind::Deadline },
+            Verdict::RetryIn { outcome: Outcome::Crashed, error: error(), delay: Duration::ZERO },
+            Verdict::DeadLetter { outcome: Outcome::Failed, error: error(), kind: ErrorKind::Exhausted },
+            released(ReleaseReason::Drain, String::new()),
+            released(ReleaseReason::ActorDied, String::new()),
+        ];
+        for verdict in verdicts {
+            for (cancel_requested, overdue, uncharged) in
+                [(false, false, 0), (true, false, 0), (false, true, 0), (false, false, 9)]
+            {
+                let task = Standing {
+                    status: Status::Running,
+                    attempt: 3,
+                    cancel_requested,
+                    uncharged,
+                    ..Standing::fresh(3, now, overdue.then_some(now))
+                };
+                let moved = apply(&task, Command::Settle(verdict.clone()), now).unwrap();
+                let written = moved.attempt_end.unwrap().outcome;
+                assert_eq!(recorded(&verdict, moved.next.status), written, "{verdict:?} {cancel_requested} {overdue}");
+            }
+        }
+        // and what a store makes of a result that is too large
+        let complete = Verdict::Complete { result: Json::null() };
+        assert_eq!(recorded(&complete, Status::Failed), Outcome::Failed);
+        assert_eq!(recorded(&complete, Status::Cancelled), Outcome::Failed);
     }
 
     #[test]

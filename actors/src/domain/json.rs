@@ -24,7 +24,29 @@ impl fmt::Display for BadJson {
 
 impl std::error::Error for BadJson {}
 
+/// How deep a value may be nested. Readers commonly stop at 128 levels of a whole answer; ours adds a few of its own.
+pub const MOST_NESTED: usize = 100;
+
 impl Json {
+    /// How deep a JSON text is nested: 0 for a scalar, 1 for `[1]`. Does not recurse, so any depth can be asked for.
+    pub fn depth_of(text: &str) -> usize {
+        let (mut depth, mut deepest, mut quoted, mut escaped) = (0_usize, 0, false, false);
+        for byte in text.bytes() {
+            match byte {
+                _ if escaped => escaped = false,
+                b'\\' if quoted => escaped = true,
+                b'"' => quoted = !quoted,
+                b'[' | b'{' if !quoted => {
+                    depth += 1;
+                    deepest = deepest.max(depth);
+                }
+                b']' | b'}' if !quoted => depth = depth.saturating_sub(1),
+                _ => {}
+            }
+        }
+        deepest
+    }
+
     /// Takes a text that the caller knows to be one JSON value.
     pub fn trusted(text: impl Into<Arc<str>>) -> Self {
         Json(text.into())
@@ -57,5 +79,18 @@ impl Json {
 impl fmt::Display for Json {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn depth_counts_brackets_that_are_not_text() {
+        for (text, depth) in [("1", 0), (r#""[[[""#, 0), (r#""\"[""#, 0), ("[]", 1), (r#"{"a":[{"b":"]"}]}"#, 3)] {
+            assert_eq!(Json::depth_of(text), depth, "{text}");
+        }
+        assert_eq!(Json::depth_of(&"[".repeat(1_000_000)), 1_000_000);
     }
 }

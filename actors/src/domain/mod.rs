@@ -17,7 +17,7 @@ pub use attempt::{Attempt, LeaseKey, Owner};
 pub use error::{ErrorKind, TaskError};
 pub use event::{Event, EventKind, NewEvent};
 pub use ids::{BadName, Epoch, Incarnation, NodeId, TaskId, TypeName};
-pub use json::{BadJson, Json};
+pub use json::{BadJson, Json, MOST_NESTED};
 pub use moves::{AttemptEnd, Command, MAX_UNCHARGED, Move, Refusal, Standing, StateData, Suspicion, apply};
 pub use outcome::{EndReason, Ending, Outcome, ReleaseReason, Verdict};
 pub use retry::RetryPolicy;

@@ -71,6 +71,11 @@ pub struct TaskType {
 }
 
 impl TaskType {
+    /// Most of `processes`, and most of `worker_threads`.
+    pub const MAX_OF_EACH: u32 = 256;
+    /// Most runs of one type at once on a node.
+    pub const MAX_SLOTS: u32 = 1024;
+
     /// A type with the defaults of the contract; what differs is set on it.
     pub fn new(name: TypeName, kind: Kind) -> Self {
         TaskType {
@@ -99,6 +104,6 @@ impl TaskType {
     }
 
     pub fn slots(&self) -> u32 {
-        self.worker_threads * self.processes
+        self.worker_threads.saturating_mul(self.processes)
     }
 }

@@ -42,6 +42,8 @@ pub struct Claim {
     /// The most suspicious task that may be taken.
     pub suspects: Suspicion,
     pub limits: Limits,
+    /// What the attempt runs; the record keeps it.
+    pub plugin_sha256: Option<String>,
     /// Repeating a claim with its token gives the same answer.
     pub token: Uuid,
 }
@@ -54,6 +56,8 @@ pub struct ClaimNext {
     /// The most suspicious task that may be taken; at most one suspect comes with an answer.
     pub suspects: Suspicion,
     pub limits: Limits,
+    /// What the attempts run; the record keeps it.
+    pub plugin_sha256: Option<String>,
     pub token: Uuid,
 }
 
@@ -106,7 +110,8 @@ pub struct NextAnswer {
     pub claimed: Vec<Claimed>,
     /// Due tasks wait, but a limit or a pause holds them: look again after that long.
     pub limited: Option<Duration>,
-    /// The next queued task of the type that may be claimed is due in that long.
+    /// The next queued task of the type that may be claimed is due in that long. Nothing of it left: look again at
+    /// once, since more is overdue than one claim fails on its way ([`super::rules::OVERDUE_AT_ONCE`]).
     pub next_due: Option<Duration>,
 }
 
@@ -204,6 +209,8 @@ pub struct Replay {
     pub payload: Option<Json>,
     /// Drops the checkpoint.
     pub fresh: bool,
+    /// Only if it waits in the dead-letter room: what was discarded meanwhile stays as it is.
+    pub waiting: bool,
 }
 
 #[derive(Clone, PartialEq, Debug)]
@@ -291,7 +298,9 @@ pub trait Ledger: Send + Sync + 'static {
     async fn record(&self, owner: &Owner, records: Vec<Record>) -> Answers<RecordAnswer>;
     /// Ends attempts: every verdict, releases too (a release does not ask for a live lease).
     async fn finish(&self, owner: &Owner, finishes: Vec<Finish>) -> Answers<FinishAnswer>;
+    /// The task comes without its partial output.
     async fn cancel(&self, task: TaskId, reason: Option<String>) -> Result<CancelAnswer, LedgerError>;
+    /// The task comes without its partial output.
     async fn replay(&self, replay: Replay) -> Result<ReplayAnswer, LedgerError>;
     /// Takes dead letters out of the waiting room; the tasks stay failed. Answers those that were in it.
     async fn discard(&self, tasks: Vec<TaskId>) -> Result<Vec<TaskId>, LedgerError>;

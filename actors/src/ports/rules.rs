@@ -16,6 +16,8 @@ use crate::domain::{
 pub const PAUSED_FOR: Duration = Duration::from_secs(5);
 /// How long a claim waits for a running one to end, or for a suspect to be asked for.
 pub const LIMITED_FOR: Duration = Duration::from_secs(1);
+/// After so many overdue tasks that failed on its way, a claim answers and leaves the others to the next look.
+pub const OVERDUE_AT_ONCE: usize = 50;
 /// The window of `starts_per_minute`.
 pub const START_WINDOW: Duration = Duration::from_secs(60);
 
@@ -95,22 +97,45 @@ impl Sizes {
     }
 
     /// The values of output events as one array. What goes beyond the limit is left out, and the last element says so.
-    pub fn partial<'a>(&self, outputs: impl IntoIterator<Item = &'a str>) -> Option<Json> {
-        let (mut array, mut total) = (String::new(), 0);
-        for data in outputs {
-            for value in values(data) {
-                total += value.len();
-                if total <= self.result {
-                    array.push(if array.is_empty() { '[' } else { ',' });
-                    array.push_str(value);
+    pub fn partial(&self) -> Partial {
+        Partial { array: String::new(), total: 0, limit: self.result }
+    }
+}
+
+/// A task's partial output as it is read: nothing is asked for beyond the limit.
+#[derive(Debug)]
+pub struct Partial {
+    array: String,
+    /// Bytes seen: of what is in it, and of the first value that is not.
+    total: usize,
+    limit: usize,
+}
+
+impl Partial {
+    /// Takes the values of one output event. Whether there is room for more.
+    pub fn take(&mut self, data: &str) -> bool {
+        for value in values(data) {
+            if self.total <= self.limit {
+                self.total += value.len();
+                if self.total <= self.limit {
+                    self.open();
+                    self.array.push_str(value);
                 }
             }
         }
-        if total > self.result {
-            array.push_str(if array.is_empty() { "[" } else { "," });
-            array.push_str(&format!(r#"{{"truncated":true,"bytes":{total}}}"#));
+        self.total <= self.limit
+    }
+
+    fn open(&mut self) {
+        self.array.push(if self.array.is_empty() { '[' } else { ',' });
+    }
+
+    pub fn array(mut self) -> Option<Json> {
+        if self.total > self.limit {
+            self.open();
+            self.array.push_str(&format!(r#"{{"truncated":true,"bytes":{}}}"#, self.total));
         }
-        (!array.is_empty()).then(|| Json::trusted(array + "]"))
+        (!self.array.is_empty()).then(|| Json::trusted(self.array + "]"))
     }
 }
 
@@ -225,13 +250,15 @@ mod tests {
 
     #[test]
     fn partial_output_is_one_bounded_array() {
-        assert_eq!(SIZES.partial([]), None);
-        assert_eq!(
-            SIZES.partial([r#"{"values":[1,"a"]}"#, r#"{"values":[]}"#, r#"{"values":[{"b":2}]}"#]).unwrap().as_str(),
-            r#"[1,"a",{"b":2}]"#
-        );
-        let long = r#"{"values":["0123456789","0123456789"]}"#;
-        assert_eq!(SIZES.partial([long]).unwrap().as_str(), r#"["0123456789",{"truncated":true,"bytes":24}]"#);
+        assert_eq!(SIZES.partial().array(), None);
+        let mut partial = SIZES.partial();
+        for data in [r#"{"values":[1,"a"]}"#, r#"{"values":[]}"#, r#"{"values":[{"b":2}]}"#] {
+            assert!(partial.take(data));
+        }
+        assert_eq!(partial.array().unwrap().as_str(), r#"[1,"a",{"b":2}]"#);
+        let mut partial = SIZES.partial();
+        assert!(!partial.take(r#"{"values":["0123456789","0123456789",1]}"#), "it is full");
+        assert_eq!(partial.array().unwrap().as_str(), r#"["0123456789",{"truncated":true,"bytes":24}]"#);
     }
 
     #[test]

@@ -109,7 +109,8 @@ pub enum HostEvent {
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct HostExit {
     pub cause: ExitCause,
-    /// For people: `exit status 1`, `signal 9 (SIGKILL)`, and the last lines it said on standard error.
+    /// For people: the cause in its first line (`exit status 1`, `signal 9 (SIGKILL)`), then the last lines it said on
+    /// standard error, which may be of any run in it.
     pub detail: String,
 }
 

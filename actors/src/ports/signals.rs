@@ -6,7 +6,7 @@ use crate::domain::{Epoch, TaskId, TypeName};
 
 #[derive(Clone, PartialEq, Debug)]
 pub enum Signal {
-    /// A task of the type is due, or its type was resumed.
+    /// A task of the type was queued, due now or later.
     Queued { task_type: TypeName },
     /// A running task is asked to stop.
     CancelRequested { task: TaskId, epoch: Epoch },

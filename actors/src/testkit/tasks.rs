@@ -54,12 +54,12 @@ pub fn owner(n: u32) -> Owner {
 
 pub fn claim(task: TaskId, task_type: &str) -> Claim {
     let (suspects, limits, token) = (Suspicion::None, Limits::default(), Uuid::new_v4());
-    Claim { task, task_type: type_name(task_type), suspects, limits, token }
+    Claim { task, task_type: type_name(task_type), suspects, limits, plugin_sha256: None, token }
 }
 
 pub fn claim_next(task_type: &str, most: u32) -> ClaimNext {
     let (suspects, limits, token) = (Suspicion::None, Limits::default(), Uuid::new_v4());
-    ClaimNext { task_type: type_name(task_type), most, suspects, limits, token }
+    ClaimNext { task_type: type_name(task_type), most, suspects, limits, plugin_sha256: None, token }
 }
 
 pub fn log(text: &str) -> NewEvent {

@@ -10,7 +10,7 @@ use tokio_util::sync::CancellationToken;
 use super::pools::PoolMsg;
 use super::upkeep::report;
 use super::wiring::Shared;
-use crate::domain::{EndReason, LeaseKey};
+use crate::domain::{EndReason, LeaseKey, Outcome};
 use crate::ports::ledger::LedgerError;
 
 /// How often what is still held is looked at.
@@ -43,18 +43,39 @@ pub(super) async fn drain(shared: &Arc<Shared>, hurry: CancellationToken) -> Dra
         }
     };
     tokio::join!(withdraw_types(shared), grace);
-    let cut = shared.holdings.keys();
+    let held_on = shared.holdings.keys();
     tell_pools(shared, || PoolMsg::StopAll(EndReason::Drain));
     let settings = &shared.settings;
     let killing = settings.cancel_grace + settings.neighbour_grace;
-    let limit = if cut.is_empty() { WRITING } else { killing + WRITING };
+    let limit = if held_on.is_empty() { WRITING } else { killing + WRITING };
     // whoever is left then is killed with the tree, and taken back by the next start
     let _ = tokio::time::timeout(limit, all_written(shared)).await;
     // read before they are told: who gives up leaves, and its end is still not written
     let left = shared.holdings.keys();
     shared.give_up.cancel();
     tell_pools(shared, || PoolMsg::GiveUp);
-    DrainReport { held, cut, left }
+    let settled: Vec<LeaseKey> = held_on.into_iter().filter(|key| !left.contains(key)).collect();
+    DrainReport { held, cut: released(shared, settled).await, left }
+}
+
+/// Those that were given back: an end may have been a success, or somebody else's, by then. The record knows; what it
+/// does not answer in time is left out.
+async fn released(shared: &Shared, settled: Vec<LeaseKey>) -> Vec<LeaseKey> {
+    let mut released = Vec::new();
+    let look = async {
+        for key in settled {
+            let task = shared.world.store.task(key.task).await?;
+            let mut attempts = task.into_iter().flat_map(|task| task.attempts);
+            if attempts.any(|attempt| attempt.epoch == key.epoch && attempt.outcome == Some(Outcome::Released)) {
+                released.push(key);
+            }
+        }
+        Ok(())
+    };
+    if let Err(error) = in_time(look).await {
+        tracing::warn!(%error, "what the drain released could not be read");
+    }
+    released
 }
 
 fn tell_pools(shared: &Shared, message: impl Fn() -> PoolMsg) {

@@ -121,7 +121,9 @@ impl Health {
                 reasons.push(error.clone());
             }
         }
-        for (name, health) in &inner.types {
+        // a parked type is withdrawn: it is not served, and the others go on
+        let all_parked = inner.types.values().all(|health| health.parked.is_some());
+        for (name, health) in inner.types.iter().filter(|(_, health)| health.parked.is_none() || all_parked) {
             reasons.extend(health.reason().map(|reason| format!("type `{name}`: {reason}")));
         }
         Readiness { ready: reasons.is_empty(), reasons }

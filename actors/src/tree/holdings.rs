@@ -2,7 +2,8 @@
 //! restarts finds in it what its predecessor left.
 
 use std::collections::HashMap;
-use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
 
 use tokio_util::sync::CancellationToken;
 
@@ -17,6 +18,21 @@ pub struct Holding {
     pub task_type: TypeName,
     pub lease: ActorRef<LeaseMsg>,
     pub over: CancellationToken,
+    pub begun: Begun,
+}
+
+/// Whether a host took the run: set by the host, and so known of a lease whose actor died before it heard.
+#[derive(Clone, Default, Debug)]
+pub struct Begun(Arc<AtomicBool>);
+
+impl Begun {
+    pub fn set(&self) {
+        self.0.store(true, Ordering::Release);
+    }
+
+    pub fn is_set(&self) -> bool {
+        self.0.load(Ordering::Acquire)
+    }
 }
 
 #[derive(Default)]
@@ -46,6 +62,11 @@ impl Holdings {
     /// The token that says when a lease's run is over.
     pub fn over(&self, key: LeaseKey) -> Option<CancellationToken> {
         lock(&self.0).get(&key).map(|h| h.over.clone())
+    }
+
+    /// Whether a lease's run began.
+    pub fn begun(&self, key: LeaseKey) -> bool {
+        lock(&self.0).get(&key).is_none_or(|h| h.begun.is_set())
     }
 
     /// The keys that name a task: one, unless it was lost and taken by this node again.

@@ -1,7 +1,7 @@
 //! The node's actors. The folders are the supervision tree:
 //!
 //! ```text
-//! node                      one_for_one over its groups; its budget spent: drain what can be drained, exit non-zero
+//! node                      one_for_one over its groups; its budget spent: the node stops, exit non-zero
 //! ├─ ledger                 claims, records and finishes share commits
 //! ├─ upkeep                 renewal, control, reaper, heartbeat, pruner
 //! ├─ hosts

@@ -1,8 +1,9 @@
 //! What a start does about the incarnations before it.
 //!
 //! A predecessor is proven dead when its row names the uuid in the data folder's locked file, and the lock is ours now:
-//! the lock ends with the process, is never inherited, and two data folders never have the same uuid. Then what it held
-//! is taken back at once, after whoever called has swept its leftovers: no process of it may still run.
+//! the lock ends with the process and is never inherited, and whoever locks the folder sees to it that a copy of one
+//! does not keep the original's uuid. Then what it held is taken back at once, after whoever called has swept its
+//! leftovers: no process of it may still run.
 //!
 //! Without that proof only the end of the leases decides, and nothing is done here.
 

@@ -138,6 +138,11 @@ impl Tail {
         }
     }
 
+    /// Forgets them: what comes next is another run's.
+    pub(super) fn clear(&self) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).clear();
+    }
+
     /// The lines as one text, empty if nothing was said.
     pub(super) fn text(&self) -> String {
         let lines = self.0.lock().unwrap_or_else(PoisonError::into_inner);

@@ -1,13 +1,12 @@
 //! What `windlass.describe` says, and the types it makes with the configuration's overrides.
 
-use std::collections::BTreeMap;
 use std::time::Duration;
 
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use windlass_actors::domain::{CredentialMode, Json, Kind, TaskType, TypeName};
 
-use super::discover::{FaultKind, PluginFault, TypeOverride};
+use super::discover::{DiscoverOptions, FaultKind, PluginFault, TypeOverride};
 
 /// The body of the one frame that a describing process sends.
 #[derive(Deserialize, Debug)]
@@ -52,11 +51,7 @@ pub(super) struct Registered {
 }
 
 /// The types of those files, each with its override; files and types at fault are told and left out.
-pub(super) fn types(
-    files: Vec<File>,
-    overrides: &BTreeMap<String, TypeOverride>,
-    faults: &mut Vec<PluginFault>,
-) -> Vec<TaskType> {
+pub(super) fn types(files: Vec<File>, options: &DiscoverOptions, faults: &mut Vec<PluginFault>) -> Vec<TaskType> {
     let mut types = Vec::new();
     for File { path, sha256, error, types: registered } in files {
         if let Some(Raised { kind, message, traceback }) = error {
@@ -64,8 +59,9 @@ pub(super) fn types(
             faults.push(PluginFault { file: path, kind: FaultKind::Raised(kind), message, traceback });
             continue;
         }
-        for one in registered {
-            let set = overrides.get(&one.name).cloned().unwrap_or_default();
+        for mut one in registered {
+            let set = options.overrides.get(&one.name).cloned().unwrap_or_default();
+            one.max_attempts = one.max_attempts.or(Some(options.max_attempts));
             match task_type(one, set, &path, sha256.clone()) {
                 Ok(task_type) => types.push(task_type),
                 Err((kind, message)) => {
@@ -96,21 +92,34 @@ fn task_type(one: Registered, set: TypeOverride, path: &str, sha256: Option<Stri
     made.max_timeout = set.max_timeout;
     made.max_running = set.max_running;
     made.starts_per_minute = set.starts_per_minute;
-    made.takeover = set.takeover.unwrap_or(made.takeover);
     made.python = set.python;
     made.description = one.description;
     made.metadata_version = one.metadata_version.unwrap_or(made.metadata_version);
     made.payload_schema = one.payload_schema.map(|schema| Json::trusted(schema.get()));
     made.plugin = Some(path.to_owned());
     made.plugin_sha256 = sha256;
-    for (value, what) in
-        [(made.worker_threads, "worker_threads"), (made.processes, "processes"), (made.max_attempts, "max_attempts")]
-    {
-        if value == 0 {
-            return Err(invalid(what));
+    if made.max_attempts == 0 {
+        return Err(invalid("max_attempts"));
+    }
+    bounded(&made).map_err(|message| (FaultKind::Invalid, message))?;
+    Ok(made)
+}
+
+/// Whoever said it, plugin or configuration: a node must be able to start that many hosts and threads.
+fn bounded(made: &TaskType) -> Result<(), String> {
+    let (name, most) = (&made.name, TaskType::MAX_OF_EACH);
+    for (value, what) in [(made.processes, "processes"), (made.worker_threads, "worker_threads")] {
+        if !(1..=most).contains(&value) {
+            return Err(format!("the type `{name}` has {value} `{what}`; allowed are 1 to {most}"));
         }
     }
-    Ok(made)
+    let (slots, most) = (made.slots(), TaskType::MAX_SLOTS);
+    match slots > most {
+        true => {
+            Err(format!("the type `{name}` has `processes × worker_threads` of {slots}; allowed are {most} at most"))
+        }
+        false => Ok(()),
+    }
 }
 
 /// Better told at the start than found out by a task.
@@ -130,5 +139,25 @@ fn seconds(given: Option<f64>) -> Option<Option<Duration>> {
     match given {
         None => Some(None),
         Some(seconds) => Duration::try_from_secs_f64(seconds).ok().filter(|d| !d.is_zero()).map(Some),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn bounds(processes: u32, worker_threads: u32) -> Result<(), String> {
+        let made = TaskType::new(TypeName::new("x").unwrap(), Kind::Python);
+        bounded(&TaskType { processes, worker_threads, ..made })
+    }
+
+    #[test]
+    fn slots_are_bounded_whoever_says_them() {
+        assert!(bounds(1, 1).is_ok() && bounds(256, 4).is_ok() && bounds(4, 256).is_ok());
+        for (processes, worker_threads) in [(0, 1), (1, 0), (257, 1), (1, 257), (1_000_000, 1), (256, 5)] {
+            assert!(bounds(processes, worker_threads).is_err(), "{processes} × {worker_threads}");
+        }
+        assert!(bounds(u32::MAX, u32::MAX).unwrap_err().contains("`processes`; allowed are 1 to 256"));
+        assert!(bounds(256, 256).unwrap_err().contains("1024 at most"));
     }
 }

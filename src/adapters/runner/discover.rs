@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use windlass_actors::domain::{Takeover, TaskType};
+use windlass_actors::domain::TaskType;
 
 use super::described::{self, Described, File};
 use super::process::ProcessRunner;
@@ -19,6 +19,8 @@ pub struct DiscoverOptions {
     pub folders: Vec<PathBuf>,
     /// By type name.
     pub overrides: BTreeMap<String, TypeOverride>,
+    /// Of a type for which neither its plugin nor its override says how many.
+    pub max_attempts: u32,
     /// How long describing a folder, and then each file of it, may take.
     pub timeout: Duration,
 }
@@ -36,7 +38,6 @@ pub struct TypeOverride {
     pub memory_mb: Option<u64>,
     pub max_running: Option<u32>,
     pub starts_per_minute: Option<u32>,
-    pub takeover: Option<Takeover>,
     pub max_tasks_per_process: Option<u64>,
     pub start_timeout: Option<Duration>,
 }
@@ -96,7 +97,7 @@ pub async fn discover(runner: &ProcessRunner, options: &DiscoverOptions) -> Disc
         files.extend(folder_files(runner, folder, options.timeout, &mut found).await);
     }
     let files = with_own_interpreters(runner, files, options, &mut found.faults).await;
-    let types = described::types(files, &options.overrides, &mut found.faults);
+    let types = described::types(files, options, &mut found.faults);
     let types = without_duplicates(types, &mut found.faults);
     found.types = with_one_interpreter(types, &mut found.faults);
     found.faults.extend(unknown_overrides(options, &found));

@@ -51,6 +51,8 @@ pub(super) struct State {
     killed: CancellationToken,
     gone: CancellationToken,
     leftovers: Mutex<Leftovers>,
+    /// What the worker said last on standard error, since a run began in it while no other was there.
+    tail: Tail,
 }
 
 impl State {
@@ -97,7 +99,13 @@ impl Host for ProcessHost {
         if matches!(command, HostCommand::Shutdown) {
             self.state.shut.store(true, Ordering::Release);
         }
-        self.state.leftovers().asked(&command);
+        let mut leftovers = self.state.leftovers();
+        if matches!(command, HostCommand::Run(_)) && leftovers.is_idle() {
+            // what earlier runs said is not for the owner of this one
+            self.state.tail.clear();
+        }
+        leftovers.asked(&command);
+        drop(leftovers);
         if let Err(mpsc::error::TrySendError::Full(_)) = self.commands.try_send(command) {
             self.state.kill(ExitCause::ProtocolBroken, format!("it left {QUEUE} messages unread"));
         }
@@ -136,17 +144,17 @@ async fn live(plan: Plan, spawner: Spawner, state: Arc<State>, commands: mpsc::R
     // Should this task panic, its descriptors close, which ends the tree: nobody may wait for ever then.
     let gone = state.gone.clone().drop_guard();
     let Plan { launch, sink, artifacts, memory_mb, mark, described } = plan;
-    let (python, tail) = (launch.python.to_string_lossy().into_owned(), Tail::default());
+    let python = launch.python.to_string_lossy().into_owned();
     let end = match spawner.spawn(launch).await.and_then(Joined::new) {
         Ok(joined) => {
             let memory = memory_mb.map(|mb| mb << 20);
-            let life = Life { sink: &sink, state: &state, tail: &tail, mark: &mark, described: described.as_deref() };
+            let life = Life { sink: &sink, state: &state, mark: &mark, described: described.as_deref() };
             joined.live(&life, commands, &artifacts, memory).await
         }
         Err(why) => End::Unlaunched(why.to_string()),
     };
     drop(gone);
-    let exit = exit(&end, &state, &python, &tail.text());
+    let exit = exit(&end, &state, &python, &state.tail.text());
     if exit.cause == ExitCause::NotLaunched {
         sink(HostEvent::StartFailed { error: TaskError::new(exit.cause.code(), exit.detail.clone()) });
     }
@@ -157,7 +165,6 @@ async fn live(plan: Plan, spawner: Spawner, state: Arc<State>, commands: mpsc::R
 struct Life<'a> {
     sink: &'a HostSink,
     state: &'a State,
-    tail: &'a Tail,
     mark: &'a str,
     described: Option<&'a OnceLock<Bytes>>,
 }
@@ -197,7 +204,7 @@ impl Joined {
         let (from, to) = protocol.into_split();
         let over = life.state.gone.clone();
         let out = Stream { name: "stdout", level: "info", sink: life.sink, tail: None };
-        let err = Stream { name: "stderr", level: "error", sink: life.sink, tail: Some(life.tail) };
+        let err = Stream { name: "stderr", level: "error", sink: life.sink, tail: Some(&life.state.tail) };
         let ended = async {
             let end = until_gone(control, life).await;
             life.state.shim.store(0, Ordering::Release);
@@ -226,11 +233,15 @@ async fn until(over: &CancellationToken, then: Duration, work: impl Future<Outpu
     tokio::select! { biased; () = work => {} () = late => {} }
 }
 
+/// How long a shim may take to kill all that is below it.
+const OBEYED_WITHIN: Duration = Duration::from_secs(5);
+
 /// Follows the shim until nothing of the tree is left; passes the order to kill on to it.
 async fn until_gone(mut control: UnixStream, life: &Life<'_>) -> End {
     let (from, mut to) = control.split();
     let mut lines = BufReader::new(from).lines();
-    let mut ordered = false;
+    let (mut ordered, overdue) = (false, tokio::time::sleep(OBEYED_WITHIN));
+    tokio::pin!(overdue);
     loop {
         tokio::select! {
             line = lines.next_line() => match line {
@@ -239,7 +250,16 @@ async fn until_gone(mut control: UnixStream, life: &Life<'_>) -> End {
             },
             () = life.state.killed.cancelled(), if !ordered => {
                 ordered = true;
+                overdue.as_mut().reset(tokio::time::Instant::now() + OBEYED_WITHIN);
                 let _ = to.write_all(b"k").await;
+            }
+            // a shim that was stopped, or hangs: it goes with the rest, and the mark finds what it leaves
+            () = &mut overdue, if ordered => {
+                tracing::warn!(mark = life.mark, "a shim did not obey its order to kill, and is killed");
+                if let Some(shim) = life.state.tree() {
+                    let _ = rustix::process::kill_process(shim, rustix::process::Signal::KILL);
+                }
+                return shim_lost(life).await;
             }
         }
     }
@@ -261,7 +281,12 @@ fn heard(line: &str, state: &State) -> Option<End> {
 /// The worker died with its shim; what it had started may live, and bears the host's mark.
 async fn shim_lost(life: &Life<'_>) -> End {
     let mark = life.mark.to_owned();
-    let _ = tokio::task::spawn_blocking(move || sweep::sweep_variable(&mark)).await;
+    let swept = tokio::task::spawn_blocking(move || sweep::sweep_variable(&mark)).await;
+    if let Ok(left) = swept.map(|swept| swept.left)
+        && !left.is_empty()
+    {
+        tracing::error!(?left, "processes of a host whose shim was killed live on: they can't be killed");
+    }
     End::ShimLost
 }
 
@@ -297,7 +322,7 @@ fn tell(event: HostEvent, life: &Life<'_>) {
         &event
         && stream == "stderr"
     {
-        life.tail.push(text);
+        life.state.tail.push(text);
     }
     let processes = || life.state.tree().map(proc::living_descendants).unwrap_or_default();
     let clearing = life.state.leftovers().at(&event, processes);
@@ -355,7 +380,7 @@ fn exit(end: &End, state: &State, python: &str, tail: &str) -> HostExit {
         End::Status(0) if state.shut.load(Ordering::Acquire) => (ExitCause::Ordered, "exit status 0".to_owned()),
         End::Status(status) => (ExitCause::Status(*status), format!("exit status {status}")),
     };
-    let detail = if tail.is_empty() { text } else { format!("{text}; its last lines on standard error:\n{tail}") };
+    let detail = if tail.is_empty() { text } else { format!("{text}\nits last lines on standard error:\n{tail}") };
     HostExit { cause, detail }
 }
 

@@ -30,6 +30,11 @@ pub(super) enum Clearing {
 }
 
 impl Leftovers {
+    /// No run is under way.
+    pub fn is_idle(&self) -> bool {
+        self.runs.is_empty()
+    }
+
     /// Notes a command before it is sent.
     pub fn asked(&mut self, command: &HostCommand) {
         match command {

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};
-use windlass_actors::domain::{Json, TaskError};
+use windlass_actors::domain::{Json, MOST_NESTED, TaskError};
 use windlass_actors::ports::runner::{HostCommand, HostEvent, RunEvent, RunFailure, RunRef, RunRequest};
 
 use super::frame::Frame;
@@ -15,8 +15,10 @@ use super::frame::Frame;
 /// The version of the protocol that this node speaks.
 pub const PROTOCOL: u32 = 1;
 
-/// Longest text of an error or of a line of log in bytes; longer ones are cut.
+/// Longest line of log in bytes; longer ones are cut.
 pub const MAX_TEXT: usize = 8 << 10;
+/// Longest detail of a failure in bytes, the mark of a cut included.
+const MAX_DETAIL: usize = 16 << 10;
 const MAX_NAME: usize = 256;
 
 /// A header from a worker.
@@ -148,7 +150,7 @@ fn done(frame: &Frame) -> RunEvent {
 }
 
 fn failed(run: Option<RunRef>, kind: FailedAs, code: &str, detail: &str, retry_after: Option<f64>) -> HostEvent {
-    let error = TaskError::new(cut(code, MAX_NAME), cut(detail, MAX_TEXT));
+    let error = TaskError::new(cut(code, MAX_NAME), cut_and_say(detail, MAX_DETAIL));
     let Some(run) = run else {
         return HostEvent::StartFailed { error };
     };
@@ -157,15 +159,30 @@ fn failed(run: Option<RunRef>, kind: FailedAs, code: &str, detail: &str, retry_a
         FailedAs::Permanent => RunFailure::Permanent,
         FailedAs::Cancelled => RunFailure::Cancelled,
     };
-    let retry_after = retry_after.and_then(|s| Duration::try_from_secs_f64(s.max(0.0)).ok());
+    let retry_after = retry_after.and_then(|s| Duration::try_from_secs_f64(s.clamp(0.0, LONGEST_RETRY)).ok());
     of_run(run, RunEvent::Failed { failure, error, retry_after })
 }
+
+/// Seconds that a plugin may ask to wait before a retry: 30 days.
+const LONGEST_RETRY: f64 = 30.0 * 24.0 * 3600.0;
 
 /// The body as a JSON text.
 fn json(frame: &Frame, what: &str) -> Result<Json, String> {
     let text = std::str::from_utf8(&frame.body).map_err(|e| format!("the {what} is not UTF-8: {e}"))?;
     serde_json::from_str::<IgnoredAny>(text).map_err(|e| format!("the {what} is not one JSON value: {e}"))?;
+    if Json::depth_of(text) > MOST_NESTED {
+        return Err(format!("the {what} is nested deeper than {MOST_NESTED} levels"));
+    }
     Ok(Json::trusted(text))
+}
+
+/// The text, or its beginning and how much is missing.
+fn cut_and_say(text: &str, bytes: usize) -> String {
+    if text.len() <= bytes {
+        return text.to_owned();
+    }
+    let kept = cut(text, bytes - 48);
+    format!("{kept} … [{} bytes cut]", text.len() - kept.len())
 }
 
 /// The longest beginning of the text that fits.
@@ -344,6 +361,23 @@ mod tests {
         let header = r#"{"t":"failed","run":null,"kind":"permanent","code":"SETUP_FAILED","detail":"no \u00e9"}"#;
         let error = TaskError::new("SETUP_FAILED", "no é");
         assert_eq!(told(header, ""), Ok(Message::Event(HostEvent::StartFailed { error })));
+    }
+
+    #[test]
+    fn a_long_detail_is_cut_and_says_so() {
+        let detail = |length: usize| {
+            let header = format!(
+                r#"{{"t":"failed","run":1,"kind":"retryable","code":"X","detail":"{}"}}"#,
+                "é".repeat(length / 2)
+            );
+            match told(&header, "") {
+                Ok(Message::Event(HostEvent::Run { event: RunEvent::Failed { error, .. }, .. })) => error.detail,
+                other => panic!("{other:?}"),
+            }
+        };
+        assert_eq!(detail(MAX_DETAIL).len(), MAX_DETAIL);
+        let long = detail(100_000);
+        assert!(long.len() <= MAX_DETAIL && long.ends_with(&format!("[{} bytes cut]", 100_000 - (MAX_DETAIL - 48))));
     }
 
     #[test]

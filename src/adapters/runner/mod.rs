@@ -41,4 +41,4 @@ pub use discover::{DiscoverOptions, Discovery, PluginFault, TypeOverride, discov
 pub use inline::{InlineContext, InlineError, InlineRunner};
 pub use process::{ProcessOptions, ProcessRunner};
 pub use runners::Runners;
-pub use sweep::sweep;
+pub use sweep::{Swept, sweep};

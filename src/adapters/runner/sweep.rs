@@ -11,20 +11,29 @@ use super::proc;
 
 const LIMIT: Duration = Duration::from_secs(5);
 
+/// What a sweep came to.
+#[derive(Debug)]
+pub struct Swept {
+    /// How many were killed.
+    pub killed: usize,
+    /// What lives on, each as `pid (name)`: it can't be killed, or did not die in time.
+    pub left: Vec<String>,
+}
+
 /// Kills every process that bears this node's mark, but this process and those it comes from; for the start, before
-/// the first host. Returns how many were killed. Blocks, at most 5 s if something can't be killed.
-pub fn sweep(mark: &str) -> usize {
+/// the first host. Blocks, at most 5 s if something can't be killed.
+pub fn sweep(mark: &str) -> Swept {
     sweep_variable(&format!("{NODE_MARK}={mark}"))
 }
 
 /// Kills every process that was started with that variable, `NAME=value`, until none is left.
-pub(super) fn sweep_variable(variable: &str) -> usize {
+pub(super) fn sweep_variable(variable: &str) -> Swept {
     let (spared, started, mut killed) = (lineage(), Instant::now(), Vec::new());
     loop {
         let left: Vec<Pid> =
             proc::all().filter(|pid| !spared.contains(pid) && proc::has_variable(*pid, variable)).collect();
         if left.is_empty() || started.elapsed() > LIMIT {
-            return killed.len();
+            return Swept { killed: killed.len(), left: left.into_iter().map(named).collect() };
         }
         for pid in left {
             if kill_marked(pid, variable) && !killed.contains(&pid) {
@@ -33,6 +42,12 @@ pub(super) fn sweep_variable(variable: &str) -> usize {
         }
         std::thread::sleep(Duration::from_millis(2));
     }
+}
+
+fn named(pid: Pid) -> String {
+    let pid = pid.as_raw_pid();
+    let name = std::fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default();
+    format!("{pid} ({})", name.trim())
 }
 
 /// Looks again once the process is pinned: its number may be another's by now.

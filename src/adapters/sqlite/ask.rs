@@ -47,11 +47,12 @@ impl Verb for Replays {
     type Answer = ReplayAnswer;
 
     async fn run(&self, tx: &mut Tx<'_>) -> Result<ReplayAnswer, Fault> {
-        let Replay { task, payload, fresh } = &self.0;
+        let Replay { task, payload, fresh, waiting } = &self.0;
         let Some(row) = tx.load_one(*task).await? else {
             return Ok(ReplayAnswer::Unknown);
         };
-        if tx.apply(&row, Command::Replay, With::default()).await?.is_none() {
+        let left = *waiting && !row.standing()?.dead_lettered;
+        if left || tx.apply(&row, Command::Replay, With::default()).await?.is_none() {
             return Ok(ReplayAnswer::NotFailed(tx.task(*task).await?));
         }
         sqlx::query("UPDATE task SET started_at = NULL, stage = NULL, progress = NULL, recorded = 0 WHERE id = ?1")
@@ -85,7 +86,7 @@ impl Verb for Discard {
 
 impl Tx<'_> {
     async fn task(&mut self, id: TaskId) -> Result<Box<Task>, Fault> {
-        let task = read::task(&mut *self.conn, id, &self.sizes).await?;
+        let task = read::without_partial(&mut *self.conn, id).await?;
         task.map(Box::new).ok_or_else(|| Fault::damaged("a task without a body"))
     }
 }

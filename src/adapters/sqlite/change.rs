@@ -66,7 +66,7 @@ impl Tx<'_> {
             self.recorded(id, last_seq);
         }
         if moved.next.status == Status::Queued {
-            self.queued(&row.task_type()?, moved.next.not_before);
+            self.queued(&row.task_type()?);
         }
         Ok(())
     }

@@ -5,7 +5,7 @@ use windlass_actors::domain::{Owner, Status, Suspicion, Timestamp};
 use windlass_actors::ports::ledger::{Claim, ClaimAnswer};
 use windlass_actors::ports::rules::LIMITED_FOR;
 
-use super::claim_rows::ClaimRow;
+use super::claim_rows::{ClaimRow, Start};
 use super::fault::Fault;
 use super::row::{json, span};
 use super::verb::{Tx, Verb};
@@ -75,7 +75,9 @@ impl Tx<'_> {
                 return Ok(ClaimAnswer::Limited { retry_after });
             }
         }
-        let claimed = self.start(owner, claim.token, &claim.limits, vec![row]).await?.pop();
+        let (limits, plugin_sha256) = (&claim.limits, claim.plugin_sha256.as_deref());
+        let start = Start { owner, token: claim.token, limits, plugin_sha256 };
+        let claimed = self.start(start, vec![row]).await?.pop();
         Ok(claimed.map_or(ClaimAnswer::Finished { status: Status::Failed }, |c| ClaimAnswer::Claimed(Box::new(c))))
     }
 }

@@ -5,8 +5,9 @@ use std::time::Duration;
 use async_trait::async_trait;
 use windlass_actors::domain::{Owner, Suspicion, Timestamp};
 use windlass_actors::ports::ledger::{ClaimNext, Claimed, NextAnswer};
+use windlass_actors::ports::rules::OVERDUE_AT_ONCE;
 
-use super::claim_rows::ClaimRow;
+use super::claim_rows::{ClaimRow, Start};
 use super::fault::Fault;
 use super::verb::{Tx, Verb};
 
@@ -37,6 +38,16 @@ impl Verb for ClaimNexts {
     }
 }
 
+/// What a claim saw beyond what it took.
+#[derive(Clone, Copy, PartialEq)]
+enum Seen {
+    Nothing,
+    /// Another due task.
+    More,
+    /// So much that is overdue that it stopped there.
+    Overdue,
+}
+
 impl Tx<'_> {
     async fn claim_next(&mut self, owner: &Owner, claim: &ClaimNext) -> Result<NextAnswer, Fault> {
         let gate = self.gate(claim.task_type.as_str(), owner, &claim.limits, claim.token).await?;
@@ -45,21 +56,27 @@ impl Tx<'_> {
         }
         let (room, retry_after) = gate.room(&claim.limits, self.now);
         let most = claim.most.min(room) as usize;
-        let (claimed, more) = self.claim_due(owner, claim, most).await?;
+        let (claimed, seen) = self.claim_due(owner, claim, most).await?;
+        if seen == Seen::Overdue {
+            return Ok(NextAnswer { claimed, limited: None, next_due: Some(Duration::ZERO) });
+        }
+        let more = seen == Seen::More;
         let wants_more = claimed.len() < claim.most as usize;
         let limited = (wants_more && more).then_some(retry_after);
         let next_due = if wants_more && !more { self.next_due(claim).await? } else { None };
         Ok(NextAnswer { claimed, limited, next_due })
     }
 
-    /// Claims up to `most`; and whether another due task was seen. What is overdue fails, and the next is looked at.
+    /// Claims up to `most`. What is overdue fails, and the next is looked at.
     async fn claim_due(
         &mut self,
         owner: &Owner,
         claim: &ClaimNext,
         most: usize,
-    ) -> Result<(Vec<Claimed>, bool), Fault> {
-        let mut claimed: Vec<Claimed> = Vec::new();
+    ) -> Result<(Vec<Claimed>, Seen), Fault> {
+        let (limits, plugin_sha256) = (&claim.limits, claim.plugin_sha256.as_deref());
+        let start = Start { owner, token: claim.token, limits, plugin_sha256 };
+        let (mut claimed, mut failed): (Vec<Claimed>, usize) = (Vec::new(), 0);
         loop {
             let left = most - claimed.len();
             let suspects =
@@ -68,11 +85,15 @@ impl Tx<'_> {
             let more = rows.len() > left;
             rows.truncate(left);
             let asked = rows.len();
-            let started = self.start(owner, claim.token, &claim.limits, rows).await?;
-            let failed = asked - started.len();
+            let started = self.start(start, rows).await?;
+            let overdue = asked - started.len();
+            failed += overdue;
             claimed.extend(started);
-            if failed == 0 {
-                return Ok((claimed, more));
+            if overdue == 0 {
+                return Ok((claimed, if more { Seen::More } else { Seen::Nothing }));
+            }
+            if failed >= OVERDUE_AT_ONCE {
+                return Ok((claimed, Seen::Overdue));
             }
         }
     }

@@ -11,6 +11,15 @@ use super::fault::Fault;
 use super::row::{TaskRow, json, millis, span};
 use super::verb::Tx;
 
+/// What is the same for all that a claim starts.
+#[derive(Clone, Copy)]
+pub(super) struct Start<'a> {
+    pub owner: &'a Owner,
+    pub token: Uuid,
+    pub limits: &'a Limits,
+    pub plugin_sha256: Option<&'a str>,
+}
+
 /// A task with its body. The `claim_*.sql` files select it.
 #[derive(FromRow)]
 pub(super) struct ClaimRow {
@@ -93,16 +102,10 @@ impl Tx<'_> {
     }
 
     /// Starts an attempt of each; `rows` are queued and due. Those past their deadline fail on the way and are left out.
-    pub async fn start(
-        &mut self,
-        owner: &Owner,
-        token: Uuid,
-        limits: &Limits,
-        rows: Vec<ClaimRow>,
-    ) -> Result<Vec<Claimed>, Fault> {
+    pub async fn start(&mut self, start: Start<'_>, rows: Vec<ClaimRow>) -> Result<Vec<Claimed>, Fault> {
         let (mut claimed, mut ids, mut events) = (Vec::new(), Vec::new(), Vec::new());
         for row in rows {
-            let command = Command::Claim { node: owner.node.clone() };
+            let command = Command::Claim { node: start.owner.node.clone() };
             let Ok(moved) = apply(&row.task.standing()?, command.clone(), self.now) else {
                 continue;
             };
@@ -120,8 +123,8 @@ impl Tx<'_> {
         }
         if !ids.is_empty() {
             let ids = json(&ids)?;
-            self.take_ownership(&ids, owner, token, claimed.len()).await?;
-            self.insert_attempts(&ids, limits.starts_per_minute.is_some()).await?;
+            self.take_ownership(&ids, start.owner, start.token, claimed.len()).await?;
+            self.insert_attempts(&ids, start).await?;
             self.insert_events(&events).await?;
         }
         Ok(claimed)
@@ -144,8 +147,13 @@ impl Tx<'_> {
         }
     }
 
-    async fn insert_attempts(&mut self, ids: &str, rated: bool) -> Result<(), Fault> {
-        sqlx::query(include_str!("sql/insert_attempts.sql")).bind(ids).bind(rated).execute(&mut *self.conn).await?;
+    async fn insert_attempts(&mut self, ids: &str, start: Start<'_>) -> Result<(), Fault> {
+        sqlx::query(include_str!("sql/insert_attempts.sql"))
+            .bind(ids)
+            .bind(start.limits.starts_per_minute.is_some())
+            .bind(start.plugin_sha256)
+            .execute(&mut *self.conn)
+            .await?;
         Ok(())
     }
 }

@@ -29,7 +29,7 @@ impl Verb for Create {
                 continue;
             }
             rows.add(task, tx.now)?;
-            tx.queued(&task.task_type, task.not_before.unwrap_or(tx.now));
+            tx.queued(&task.task_type);
             tx.recorded(task.id, 1);
             known.extend(key.map(|key| (key, First::of(task))));
             answers.push(Created::Created { id: task.id });

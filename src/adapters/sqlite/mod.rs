@@ -70,7 +70,7 @@ impl SqliteStore {
         let (calls, waiting) = mpsc::channel(options.queue.max(1));
         let (signals, _) = broadcast::channel(SIGNALS);
         let (readers, sizes) = (connect::readers(&path, &options), options.sizes);
-        let writer = Writer { path, options, signals: signals.clone(), conn: Some(conn) };
+        let writer = Writer { path, options, signals: signals.clone(), conn: Some(conn), file: None };
         #[expect(
             clippy::disallowed_methods,
             reason = "it ends by itself when the last handle to the store is dropped"

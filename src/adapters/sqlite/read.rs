@@ -1,5 +1,6 @@
 //! Reads of tasks and events. Each is one snapshot, held no longer than the read.
 
+use futures_util::TryStreamExt;
 use sqlx::{QueryBuilder, SqliteConnection};
 use windlass_actors::domain::{Status, Task, TaskId};
 use windlass_actors::ports::records::{Events, Filter, Page};
@@ -13,6 +14,21 @@ const TASKS: &str = include_str!("sql/select_tasks.sql");
 
 /// A task with its attempts and its partial output. The caller holds the snapshot.
 pub(super) async fn task(conn: &mut SqliteConnection, id: TaskId, sizes: &Sizes) -> Result<Option<Task>, Fault> {
+    let Some(mut task) = without_partial(conn, id).await? else { return Ok(None) };
+    let id = id.to_string();
+    let mut partial = sizes.partial();
+    let mut outputs = sqlx::query_scalar::<_, String>(include_str!("sql/select_outputs.sql")).bind(&id).fetch(conn);
+    while let Some(data) = outputs.try_next().await? {
+        if !partial.take(&data) {
+            break;
+        }
+    }
+    task.partial = partial.array();
+    Ok(Some(task))
+}
+
+/// A task with its attempts: its output may be long, and is nothing to read under the write lock.
+pub(super) async fn without_partial(conn: &mut SqliteConnection, id: TaskId) -> Result<Option<Task>, Fault> {
     let id = id.to_string();
     let mut query = QueryBuilder::new(TASKS);
     query.push(" WHERE t.id = ").push_bind(&id);
@@ -20,11 +36,8 @@ pub(super) async fn task(conn: &mut SqliteConnection, id: TaskId, sizes: &Sizes)
     let Some(view) = view else { return Ok(None) };
     let attempts: Vec<AttemptView> =
         sqlx::query_as(include_str!("sql/select_attempts.sql")).bind(&id).fetch_all(&mut *conn).await?;
-    let outputs: Vec<String> =
-        sqlx::query_scalar(include_str!("sql/select_outputs.sql")).bind(&id).fetch_all(&mut *conn).await?;
     let mut task = view.task()?;
     task.attempts = attempts.into_iter().map(AttemptView::attempt).collect::<Result<_, _>>()?;
-    task.partial = sizes.partial(outputs.iter().map(String::as_str));
     Ok(Some(task))
 }
 

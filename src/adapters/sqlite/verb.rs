@@ -28,11 +28,9 @@ impl Tx<'_> {
         }
     }
 
-    /// Tells that a task of the type is due, if it is.
-    pub fn queued(&mut self, task_type: &TypeName, not_before: Timestamp) {
-        if not_before <= self.now {
-            self.signal(Signal::Queued { task_type: task_type.clone() });
-        }
+    /// Tells that a task of the type is queued, due or not: who looks learns when the next one is due.
+    pub fn queued(&mut self, task_type: &TypeName) {
+        self.signal(Signal::Queued { task_type: task_type.clone() });
     }
 
     pub fn recorded(&mut self, task: TaskId, last_seq: i64) {

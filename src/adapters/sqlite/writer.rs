@@ -8,6 +8,7 @@
 //!
 //! The commit's own time makes the next batch. When the file is away its connection is opened anew for the next one.
 
+use std::os::unix::fs::MetadataExt;
 use std::panic::AssertUnwindSafe;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -39,6 +40,8 @@ pub(super) struct Writer {
     pub options: Options,
     pub signals: broadcast::Sender<Signal>,
     pub conn: Option<SqliteConnection>,
+    /// Device and inode of the file that was opened first.
+    pub file: Option<(u64, u64)>,
 }
 
 impl Writer {
@@ -116,7 +119,20 @@ impl Writer {
         }
     }
 
+    /// A file that was removed or replaced takes writes that nobody will ever read.
+    fn check_file(&mut self) -> Result<(), Fault> {
+        let found = std::fs::metadata(&self.path).map(|file| (file.dev(), file.ino()));
+        let found = found.map_err(|error| Fault::Away(format!("its file is gone: {error}")))?;
+        match self.file.get_or_insert(found) {
+            opened if *opened == found => Ok(()),
+            _ => Err(Fault::Away("its file was replaced while it was in use: restart the node".to_owned())),
+        }
+    }
+
     async fn attempt(&mut self, jobs: &mut [Box<dyn Job>]) -> Result<(), Fault> {
+        if self.conn.is_some() || self.file.is_some() {
+            self.check_file()?;
+        }
         let conn = match &mut self.conn {
             Some(conn) => conn,
             none => none.insert(connect::writer(&self.path, &self.options, false).await?),
@@ -173,7 +189,7 @@ mod tests {
         let mut conn = connect::writer(&path, &options, true).await.unwrap();
         MIGRATIONS.run(&mut conn).await.unwrap();
         conn.execute("PRAGMA query_only = on").await.unwrap();
-        let mut writer = Writer { path, options, signals: broadcast::channel(SIGNALS).0, conn: Some(conn) };
+        let mut writer = Writer { path, options, signals: broadcast::channel(SIGNALS).0, conn: Some(conn), file: None };
         let away = LedgerError::Unavailable("the database is read-only".to_owned());
         assert_eq!(probe(&mut writer).await, Err(away));
         assert!(probe(&mut writer).await.is_ok(), "on a new connection");
@@ -183,7 +199,7 @@ mod tests {
     async fn a_file_that_vanished_is_not_made_anew() {
         let folder = tempfile::tempdir().unwrap();
         let (path, options) = (folder.path().join("store.db"), Options::default());
-        let mut writer = Writer { path, options, signals: broadcast::channel(SIGNALS).0, conn: None };
+        let mut writer = Writer { path, options, signals: broadcast::channel(SIGNALS).0, conn: None, file: None };
         let away = LedgerError::Unavailable("the database file can't be opened".to_owned());
         assert_eq!(probe(&mut writer).await, Err(away));
     }

@@ -152,6 +152,8 @@ async fn cancel_task(State(app): State<App>, caller: Caller, name: Name, Raw(byt
     app.may_see(id, &caller).await?;
     let (code, task) = match app.ask(app.store().cancel(id, reason)).await? {
         CancelAnswer::Accepted(task) => (StatusCode::ACCEPTED, task),
+        // asked for before, and not stopped yet
+        CancelAnswer::Already(task) if task.status == Status::Running => (StatusCode::ACCEPTED, task),
         CancelAnswer::Already(task) => (StatusCode::OK, task),
         CancelAnswer::Finished(task) if task.status == Status::Cancelled => (StatusCode::OK, task),
         CancelAnswer::Finished(task) => {
@@ -217,7 +219,7 @@ async fn replay_task(State(app): State<App>, caller: Caller, name: Name, Raw(byt
             return Err(Problem::new(Code::PayloadInvalid, detail).with_errors(faults));
         }
     }
-    let replay = Replay { task: id, payload: given.then_some(payload), fresh };
+    let replay = Replay { task: id, payload: given.then_some(payload), fresh, waiting: false };
     match app.ask(app.store().replay(replay)).await? {
         ReplayAnswer::Queued(task) => Ok((StatusCode::ACCEPTED, Json(TaskBody::from(*task))).into_response()),
         ReplayAnswer::NotFailed(task) => {

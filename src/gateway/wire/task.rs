@@ -70,7 +70,7 @@ pub struct TaskItem {
 pub struct TaskBody {
     #[serde(flatten)]
     task: TaskItem,
-    /// An array of the outputs of the latest attempt that has any.
+    /// An array of the outputs of the latest attempt that has any; null in the answers to a cancel and a replay.
     partial: Option<Raw>,
     /// Oldest first.
     attempts: Vec<AttemptItem>,

@@ -46,7 +46,8 @@ pub async fn replay_starts_a_new_life(s: Scene) {
     for fresh in [false, true] {
         let id = dead_letter_with_checkpoint(&s).await;
         let payload = fresh.then(|| Json::trusted(r#"{"n":2}"#));
-        let answer = s.store.replay(Replay { task: id, payload: payload.clone(), fresh }).await.expect("replay");
+        let answer =
+            s.store.replay(Replay { task: id, payload: payload.clone(), fresh, waiting: false }).await.expect("replay");
         let ReplayAnswer::Queued(task) = answer else { panic!("not queued: {answer:?}") };
         assert_eq!((task.status, task.attempt, task.dead_lettered), (Status::Queued, 0, false));
         assert!(task.error.is_none() && task.finished_at.is_none() && task.cancel_requested_at.is_none());
@@ -64,10 +65,11 @@ pub async fn only_failed_tasks_are_replayed(s: Scene) {
     let done = s.running().await;
     s.end(done, tasks::complete()).await;
     for id in [queued, running.task, done.task] {
-        let answer = s.store.replay(Replay { task: id, payload: None, fresh: true }).await.expect("replay");
+        let answer =
+            s.store.replay(Replay { task: id, payload: None, fresh: true, waiting: false }).await.expect("replay");
         assert!(matches!(answer, ReplayAnswer::NotFailed(_)));
     }
-    let unknown = Replay { task: tasks::task_id(), payload: None, fresh: false };
+    let unknown = Replay { task: tasks::task_id(), payload: None, fresh: false, waiting: false };
     assert_eq!(s.store.replay(unknown).await.expect("replay"), ReplayAnswer::Unknown);
 }
 
@@ -78,6 +80,9 @@ pub async fn discarded_dead_letters_stay_failed(s: Scene) {
     let gone = s.store.discard(vec![id, failed.task, tasks::task_id()]).await.expect("discard");
     assert_eq!(gone, [id]);
     assert_eq!(s.store.discard(vec![id]).await.expect("discard"), []);
+    let late = Replay { task: id, payload: None, fresh: false, waiting: true };
+    let answer = s.store.replay(late).await.expect("replay");
+    assert!(matches!(answer, ReplayAnswer::NotFailed(_)), "a discard that came first wins: {answer:?}");
     let task = s.task(id).await;
     assert_eq!((task.status, task.dead_lettered), (Status::Failed, false));
 }

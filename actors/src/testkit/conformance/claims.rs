@@ -6,6 +6,7 @@ use std::time::Duration;
 use super::Scene;
 use crate::domain::{Epoch, ErrorKind, Json, NewTask, ReleaseReason, Status, Suspicion, TaskId};
 use crate::ports::ledger::{Claim, ClaimAnswer, ClaimNext};
+use crate::ports::rules::OVERDUE_AT_ONCE;
 use crate::testkit::tasks::{self, claim, claim_next, new_task};
 
 pub async fn claims_go_by_priority_then_age(s: Scene) {
@@ -116,6 +117,20 @@ pub async fn overdue_tasks_fail_on_the_way(s: Scene) {
         assert_eq!(task.error.and_then(|e| e.kind), Some(ErrorKind::Deadline));
         assert_eq!((task.attempt, task.attempts.len()), (0, 0), "it never began");
     }
+}
+
+pub async fn a_claim_leaves_what_is_overdue_beyond_a_bound_to_the_next_look(s: Scene) {
+    let deadline_in = Some(Duration::from_secs(10));
+    let late = || NewTask { deadline_in, ..new_task("hello") };
+    s.store.create((0..2 * OVERDUE_AT_ONCE + 5).map(|_| late()).collect()).await.expect("create");
+    s.advance(11).await;
+    let good = s.hello().await;
+    for _ in 0..2 {
+        let next = s.next(1, claim_next("hello", 1)).await;
+        assert_eq!((next.claimed.len(), next.limited, next.next_due), (0, None, Some(Duration::ZERO)));
+    }
+    let next = s.next(1, claim_next("hello", 1)).await;
+    assert_eq!(next.claimed.iter().map(|c| c.key.task).collect::<Vec<_>>(), [good]);
 }
 
 pub async fn a_claim_brings_all_that_a_run_needs(s: Scene) {

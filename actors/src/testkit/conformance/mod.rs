@@ -81,6 +81,7 @@ macro_rules! store_conformance {
             a_claim_of_a_known_task_says_why_not
             a_claim_is_refused_before_it_is_due
             overdue_tasks_fail_on_the_way
+            a_claim_leaves_what_is_overdue_beyond_a_bound_to_the_next_look
             a_claim_brings_all_that_a_run_needs
             suspects_are_claimed_only_if_asked_for
             claims_of_other_types_are_not_in_the_way

@@ -8,7 +8,7 @@ use super::row::{Row, With};
 use super::state::State;
 use crate::domain::{Command, Owner, Status, Suspicion, TaskId, Timestamp, TypeName};
 use crate::ports::ledger::{Claim, ClaimAnswer, ClaimNext, Claimed, Limits, NextAnswer};
-use crate::ports::rules::{Gate, LIMITED_FOR, START_WINDOW};
+use crate::ports::rules::{Gate, LIMITED_FOR, OVERDUE_AT_ONCE, START_WINDOW};
 
 impl Row {
     /// The order of claims: by priority, then age.
@@ -101,8 +101,7 @@ impl State {
         }
         let (room, retry_after) = self.room(&claim.task_type, &claim.limits);
         let most = claim.most.min(room) as usize;
-        let (mut claimed, mut more): (Vec<Claimed>, bool);
-        (claimed, more) = (Vec::new(), false);
+        let (mut claimed, mut more, mut failed): (Vec<Claimed>, bool, usize) = (Vec::new(), false, 0);
         while let Some(asked) = most.checked_sub(claimed.len()) {
             let has_suspect = claimed.iter().any(|c| c.suspect != Suspicion::None);
             let suspects = if has_suspect { Suspicion::None } else { claim.suspects };
@@ -111,8 +110,13 @@ impl State {
             let before = claimed.len();
             let started = ids.iter().take(asked).filter_map(|id| self.start(*id, owner, claim.token, &claim.limits));
             claimed.extend(started.collect::<Vec<_>>());
-            if claimed.len() - before == ids.len().min(asked) {
+            let overdue = ids.len().min(asked) - (claimed.len() - before);
+            failed += overdue;
+            if overdue == 0 {
                 break;
+            }
+            if failed >= OVERDUE_AT_ONCE {
+                return NextAnswer { claimed, limited: None, next_due: Some(Duration::ZERO) };
             }
         }
         let wants_more = claimed.len() < claim.most as usize;

@@ -60,12 +60,13 @@ impl Ledger for MemoryStore {
     }
 
     async fn replay(&self, replay: Replay) -> Result<ReplayAnswer, LedgerError> {
-        let Replay { task: id, payload, fresh } = replay;
+        let Replay { task: id, payload, fresh, waiting } = replay;
         self.write(|state| {
-            if !state.tasks.contains_key(&id) {
+            let Some(row) = state.tasks.get(&id) else {
                 return Ok(ReplayAnswer::Unknown);
-            }
-            if state.apply(id, Command::Replay, With::default()).is_none() {
+            };
+            let left = waiting && !row.standing.dead_lettered;
+            if left || state.apply(id, Command::Replay, With::default()).is_none() {
                 return Ok(ReplayAnswer::NotFailed(state.task(id)?));
             }
             if let Some(row) = state.tasks.get_mut(&id) {

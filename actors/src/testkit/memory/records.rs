@@ -5,20 +5,30 @@ use async_trait::async_trait;
 use super::MemoryStore;
 use super::row::Row;
 use super::state::State;
-use crate::domain::{Event, EventKind, Status, Task, TaskId, TypeName};
+use crate::domain::{Event, EventKind, Json, Status, Task, TaskId, TypeName};
 use crate::ports::Records;
 use crate::ports::ledger::LedgerError;
 use crate::ports::records::{Depth, Events, Filter, Page, Stats, TaskFacts};
 
 impl State {
-    /// A task with its attempts and its partial output.
+    /// A task with its attempts, without its partial output.
     pub fn task(&self, id: TaskId) -> Result<Box<Task>, LedgerError> {
         let row = self.tasks.get(&id).ok_or_else(|| LedgerError::Refused(format!("no task {id}")))?;
-        let outputs = || row.events.iter().filter(|e| e.kind == EventKind::Output);
-        let latest = outputs().map(|e| e.epoch).max();
-        let partial = outputs().filter(|e| Some(e.epoch) == latest).map(|e| e.data.as_str());
         let attempts = row.tries.iter().map(|t| t.attempt.clone()).collect();
-        Ok(Box::new(Task { partial: self.sizes.partial(partial), attempts, ..row.view() }))
+        Ok(Box::new(Task { attempts, ..row.view() }))
+    }
+
+    fn partial(&self, id: TaskId) -> Option<Json> {
+        let outputs =
+            || self.tasks.get(&id).into_iter().flat_map(|row| &row.events).filter(|e| e.kind == EventKind::Output);
+        let latest = outputs().map(|e| e.epoch).max();
+        let mut partial = self.sizes.partial();
+        for event in outputs().filter(|e| Some(e.epoch) == latest) {
+            if !partial.take(event.data.as_str()) {
+                break;
+            }
+        }
+        partial.array()
     }
 
     fn facts(&self, row: &Row) -> TaskFacts {
@@ -128,7 +138,8 @@ impl Row {
 #[async_trait]
 impl Records for MemoryStore {
     async fn task(&self, id: TaskId) -> Result<Option<Task>, LedgerError> {
-        Ok(self.read().task(id).ok().map(|task| *task))
+        let state = self.read();
+        Ok(state.task(id).ok().map(|task| Task { partial: state.partial(id), ..*task }))
     }
 
     async fn tasks(&self, filter: &Filter, page: Page) -> Result<Vec<Task>, LedgerError> {

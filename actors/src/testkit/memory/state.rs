@@ -58,14 +58,14 @@ impl State {
         }
         let (task_type, next) = (row.task.task_type.clone(), moved.next);
         if next.status == Status::Queued {
-            self.queued(task_type, next.not_before);
+            self.queued(task_type);
         }
         Some(next)
     }
 
-    pub fn queued(&mut self, task_type: TypeName, not_before: Timestamp) {
+    pub fn queued(&mut self, task_type: TypeName) {
         let signal = Signal::Queued { task_type };
-        if not_before <= self.now && !self.signals.contains(&signal) {
+        if !self.signals.contains(&signal) {
             self.signals.push(signal);
         }
     }

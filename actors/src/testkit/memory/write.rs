@@ -22,7 +22,7 @@ impl State {
             return Err(LedgerError::Refused(format!("there is a task {id}")));
         }
         let row = Row::new(task, self.now);
-        self.queued(task_type, row.standing.not_before);
+        self.queued(task_type);
         self.signals.push(Signal::Recorded { task: id, last_seq: 1 });
         self.keys.extend(key.map(|key| (key, id)));
         self.tasks.insert(id, row);

@@ -148,7 +148,8 @@ impl Run {
         match command {
             Command::Cancel { task } => drop(both!(self.cancel(self.id(task), Some("why".to_owned())))),
             Command::Replay { task, fresh } => {
-                let replay = Replay { task: self.id(task), payload: fresh.then(|| Json::trusted("2")), fresh };
+                let replay =
+                    Replay { task: self.id(task), payload: fresh.then(|| Json::trusted("2")), fresh, waiting: false };
                 both!(self.replay(replay.clone())).ok();
             }
             Command::Discard { task } => drop(both!(self.discard(vec![self.id(task)]))),

@@ -3,7 +3,7 @@
 //! It owns its hosts and the line of runs that wait for a seat. It receives asks for seats and its hosts' news, and
 //! promises: as many hosts live as the types' `processes` ask for; a host that ends is replaced once nothing of it is
 //! left, at once if it had been good, else ever more slowly; after ten failed starts in a row the types are withdrawn
-//! until one succeeds; a suspect runs alone in a host of its own.
+//! until one succeeds; a suspect runs alone in a host of its own; once the node drains, no host is started and nobody seated.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
@@ -178,7 +178,7 @@ impl Group {
     /// Starts hosts until there are as many as the types ask for. Not while a pause before the next start lasts.
     async fn fill(&mut self) {
         let wanted = self.types.iter().map(|t| t.processes).max().unwrap_or(0);
-        while self.start_due.is_none() && self.standing() < wanted {
+        while self.start_due.is_none() && self.standing() < wanted && !self.is_draining() {
             if !self.start_host(None).await {
                 break;
             }
@@ -242,7 +242,14 @@ impl Group {
         }
     }
 
+    fn is_draining(&self) -> bool {
+        self.args.shared.health.is_draining()
+    }
+
     async fn seat(&mut self, ask: SeatAsk) {
+        if self.is_draining() {
+            return; // dropped, it tells its lease
+        }
         if ask.is_solo() {
             self.start_host(Some(ask)).await;
             self.count();
@@ -326,6 +333,7 @@ impl Group {
     }
 
     fn begin_solo(&mut self, number: u32, reserved: Option<SeatAsk>) {
+        let reserved = reserved.filter(|_| !self.is_draining());
         match (reserved, self.nursery.get::<HostMsg>(&number)) {
             (Some(ask), Some(host)) => {
                 // as above
@@ -337,7 +345,11 @@ impl Group {
     }
 
     fn serve_line(&mut self) {
-        for ask in std::mem::take(&mut self.line) {
+        let line = std::mem::take(&mut self.line);
+        if self.is_draining() {
+            return; // as for one that comes now
+        }
+        for ask in line {
             if let Some(ask) = self.try_seat(ask) {
                 self.line.push_back(ask);
             }

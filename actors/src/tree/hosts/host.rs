@@ -244,8 +244,9 @@ impl HostState {
         let task_type = ask.task_type().cloned();
         let run = self.next_run;
         self.next_run += 1;
+        let draining = self.args.shared.health.is_draining();
         let seated = match &self.handle {
-            Some(handle) if self.phase == Phase::Open => ask.seat(&self.myself, run, handle.gone()),
+            Some(handle) if self.phase == Phase::Open && !draining => ask.seat(&self.myself, run, handle.gone()),
             _ => None,
         };
         match (seated, task_type) {
@@ -363,7 +364,9 @@ impl HostState {
             let how = match (killed, self.doomed.contains(&run)) {
                 (true, true) => RunOver::Killed,
                 (true, false) => RunOver::NeighbourKilled,
-                (false, _) => RunOver::HostDied { error: died(exit), alone },
+                (false, _) if alone => RunOver::HostDied { error: died(exit), alone },
+                // what it said last may be another owner's
+                (false, _) => RunOver::HostDied { error: cause_alone(exit), alone },
             };
             self.end_run(run, Some(how));
         }
@@ -388,6 +391,22 @@ impl HostState {
     }
 }
 
+fn cause_alone(exit: &HostExit) -> TaskError {
+    TaskError::new(exit.cause.code(), exit.detail.lines().next().unwrap_or_default())
+}
+
 fn died(exit: &HostExit) -> TaskError {
     TaskError::new(exit.cause.code(), exit.detail.clone())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn runs_that_did_not_die_alone_hear_the_cause_and_no_line_of_another() {
+        let exit = HostExit { cause: ExitCause::Status(3), detail: "exit status 3\nits last lines:\nsecret".into() };
+        assert_eq!(cause_alone(&exit).detail, "exit status 3");
+        assert!(died(&exit).detail.ends_with("secret"));
+    }
 }

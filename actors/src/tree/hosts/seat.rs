@@ -8,6 +8,7 @@ use crate::decide::ending::RunOver;
 use crate::domain::{EndReason, LeaseKey, TypeName};
 use crate::ports::runner::{RunEvent, RunRef, RunRequest};
 use crate::supervise::{ActorRef, Address};
+use crate::tree::holdings::Begun;
 use crate::tree::pools::LeaseMsg;
 
 /// How long a task is put off that no host could take.
@@ -16,6 +17,7 @@ const NO_HOST_DELAY: std::time::Duration = std::time::Duration::from_secs(1);
 struct Ask {
     lease: ActorRef<LeaseMsg>,
     over: CancellationToken,
+    begun: Begun,
     request: RunRequest,
     solo: bool,
 }
@@ -24,8 +26,14 @@ struct Ask {
 pub struct SeatAsk(Option<Ask>);
 
 impl SeatAsk {
-    pub fn new(lease: ActorRef<LeaseMsg>, over: CancellationToken, request: RunRequest, solo: bool) -> Self {
-        SeatAsk(Some(Ask { lease, over, request, solo }))
+    pub fn new(
+        lease: ActorRef<LeaseMsg>,
+        over: CancellationToken,
+        begun: Begun,
+        request: RunRequest,
+        solo: bool,
+    ) -> Self {
+        SeatAsk(Some(Ask { lease, over, begun, request, solo }))
     }
 
     pub fn send(self, group: Option<&Address<GroupMsg>>) {
@@ -56,7 +64,7 @@ impl SeatAsk {
         run: RunRef,
         gone: CancellationToken,
     ) -> Option<(Running, RunRequest)> {
-        let Ask { lease, over, mut request, .. } = self.0.take()?;
+        let Ask { lease, over, begun, mut request, .. } = self.0.take()?;
         request.run = run;
         let seat = Seat { host: host.clone(), run, over: false };
         let running = Running { lease, over, gone, task_type: request.task_type.clone(), ended: false };
@@ -64,6 +72,7 @@ impl SeatAsk {
             running.end(None);
             return None;
         }
+        begun.set();
         Some((running, request))
     }
 }

@@ -16,14 +16,14 @@ use super::lease::{LeaseActor, LeaseArgs, LeaseMsg};
 use super::recover::Recovery;
 use crate::decide::admission::{Room, most, suspects};
 use crate::decide::retry::{RetryPolicy, pause};
-use crate::decide::verdict::{Circumstances, verdict};
-use crate::domain::{EndReason, Ending, LeaseKey, Outcome, Suspicion, TaskType};
+use crate::decide::verdict::{Circumstances, recorded, verdict};
+use crate::domain::{EndReason, Ending, LeaseKey, Suspicion, TaskType};
 use crate::ports::ledger::{ClaimNext, Claimed, Finish, FinishAnswer, LedgerError, Limits, NextAnswer, Taken};
 use crate::ports::observer::Fact;
 use crate::supervise::{
     Actor, ActorProcessingErr, ActorRef, Ended, Exit, Nursery, OwnedTask, Place, SupervisionEvent, Tick,
 };
-use crate::tree::holdings::Holding;
+use crate::tree::holdings::{Begun, Holding};
 use crate::tree::hosts::GroupMsg;
 use crate::tree::intake::{ConsumerMsg, Looked};
 use crate::tree::wiring::{Shared, SuspectPass};
@@ -214,6 +214,7 @@ impl Pool {
                 max_running: self.task_type.max_running,
                 starts_per_minute: self.task_type.starts_per_minute,
             },
+            plugin_sha256: self.task_type.plugin_sha256.clone(),
             token: self.shared.world.dice.token(),
         };
         self.hungry = false;
@@ -226,10 +227,11 @@ impl Pool {
         let Some(claiming) = &self.claiming else {
             return;
         };
-        let (myself, token) = (self.shared.pools.get(&self.task_type.name).cloned(), claiming.request.token);
+        // not by the pool's address: that is set only after its start, and a fast answer would be lost
+        let (myself, token) = (self.myself.clone(), claiming.request.token);
         self.shared.queue.claims.ask(claiming.request.clone(), move |answer| {
-            // to whoever is the pool by then: one that restarted drops it, and takes back what it took
-            let _ = myself.map(|pool| pool.cast(PoolMsg::Claims { token, answer }));
+            // a pool that died is followed by one that takes back what this took
+            let _ = myself.cast(PoolMsg::Claims { token, answer });
         });
     }
 
@@ -296,18 +298,19 @@ impl Pool {
             return;
         }
         let (suspect, waited) = (claimed.suspect > Suspicion::None, claimed.waited);
-        let over = CancellationToken::new();
+        let (over, begun) = (CancellationToken::new(), Begun::default());
         let place = self.leases.child(&key.to_string());
         let args = LeaseArgs {
             shared: Arc::clone(&self.shared),
             task_type: Arc::clone(&self.task_type),
             claimed,
             over: over.clone(),
+            begun: begun.clone(),
             place: place.clone(),
         };
         match self.nursery.spawn(self.myself.get_cell(), key, place, LeaseActor, args).await {
             Ok(lease) => {
-                let holding = Holding { task_type: self.task_type.name.clone(), lease, over };
+                let holding = Holding { task_type: self.task_type.name.clone(), lease, over, begun };
                 self.shared.saw(Fact::Claimed { task_type: self.task_type.name.clone(), key, waited });
                 let count = self.shared.holdings.insert(key, holding);
                 self.shared.saw(Fact::Leases { count });
@@ -344,7 +347,8 @@ impl Pool {
     fn orphan_over(&mut self, key: LeaseKey) {
         self.orphans.remove(&key);
         let detail = "the actor of its lease died".to_owned();
-        if let Some(finish) = self.finish_for(key, Ending::ActorDied { began: true, detail }) {
+        let began = self.shared.holdings.begun(key);
+        if let Some(finish) = self.finish_for(key, Ending::ActorDied { began, detail }) {
             self.settle_orphan(Box::new(finish));
         }
     }
@@ -382,7 +386,7 @@ impl Pool {
         match answer {
             Ok(FinishAnswer::Done { status } | FinishAnswer::Already { status }) => {
                 let (task_type, key) = (self.task_type.name.clone(), finish.key);
-                let (outcome, ran) = (Outcome::Released, Duration::ZERO);
+                let (outcome, ran) = (recorded(&finish.verdict, status), Duration::ZERO);
                 self.shared.saw(Fact::AttemptEnded { task_type, key, outcome, status, ran });
                 self.forget(finish.key);
             }
@@ -423,6 +427,7 @@ impl Pool {
     fn drain(&mut self) {
         self.place.state("draining");
         self.shared.health.of_type(&self.task_type.name, |health| health.pool_serves = false);
+        self.tell_all(|| LeaseMsg::Drain);
     }
 
     fn tell_all(&self, message: impl Fn() -> LeaseMsg) {

@@ -1,4 +1,5 @@
-//! The renewal: every `renew`, all leases of the node in one statement, past all other writes.
+//! The renewal: every `renew`, all leases of the node in one call of its own, which does not wait behind the ledger's
+//! lanes; the store's writer takes it in its turn.
 //!
 //! It owns nothing; what is held it reads from the holdings. It tells each lease that is lost, or whose cancel was asked
 //! for.

@@ -31,6 +31,7 @@ use crate::ports::ledger::{Claimed, FinishAnswer, LedgerError, RecordAnswer, Ren
 use crate::ports::observer::Fact;
 use crate::ports::runner::{RunEvent, RunFailure, RunRequest};
 use crate::supervise::{Actor, ActorProcessingErr, ActorRef, Place, Tick};
+use crate::tree::holdings::Begun;
 use crate::tree::hosts::{Seat, SeatAsk};
 use crate::tree::wiring::Shared;
 
@@ -40,6 +41,8 @@ pub enum LeaseMsg {
     Ran(RunEvent),
     /// The run is over without its own word, and nothing of it is left.
     RunOver(RunOver),
+    /// The node drains: what has not begun is given back, what runs goes on for now.
+    Drain,
     /// Asked from above: cancel, drain.
     Stop(EndReason),
     /// A renewal of all leases found that it is no longer ours.
@@ -64,6 +67,8 @@ pub struct LeaseArgs {
     pub claimed: Claimed,
     /// Cancelled once the run is over and nothing of it is left.
     pub over: CancellationToken,
+    /// Set once a host took the run.
+    pub begun: Begun,
     pub place: Place,
 }
 
@@ -110,6 +115,7 @@ impl Actor for LeaseActor {
             LeaseMsg::Seated(seat) => lease.seated(seat),
             LeaseMsg::Ran(event) => lease.ran(event),
             LeaseMsg::RunOver(over) => lease.run_over(over),
+            LeaseMsg::Drain => lease.drain(),
             LeaseMsg::Stop(reason) => lease.stop(reason),
             LeaseMsg::Lost => lease.lost(),
             LeaseMsg::Recorded(answer) => lease.recorded(answer),
@@ -127,7 +133,7 @@ impl Actor for LeaseActor {
 
 impl Lease {
     fn begin(myself: ActorRef<LeaseMsg>, args: LeaseArgs) -> Lease {
-        let LeaseArgs { shared, task_type, claimed, over, place } = args;
+        let LeaseArgs { shared, task_type, claimed, over, begun, place } = args;
         let mut lease = Lease {
             key: claimed.key,
             attempt: claimed.attempt,
@@ -152,11 +158,11 @@ impl Lease {
         if let Some(left) = claimed.deadline_in {
             lease.limit(left, EndReason::Deadline);
         }
-        lease.ask_for_seat(claimed, over);
+        lease.ask_for_seat(claimed, over, begun);
         lease
     }
 
-    fn ask_for_seat(&mut self, claimed: Claimed, over: CancellationToken) {
+    fn ask_for_seat(&mut self, claimed: Claimed, over: CancellationToken, begun: Begun) {
         let solo = claimed.suspect > Suspicion::None;
         let request = RunRequest {
             run: 0,
@@ -171,7 +177,7 @@ impl Lease {
             inference_params: claimed.inference_params,
             checkpoint: claimed.checkpoint,
         };
-        let ask = SeatAsk::new(self.myself.clone(), over, request, solo);
+        let ask = SeatAsk::new(self.myself.clone(), over, begun, request, solo);
         // an ask that reaches no group says so by itself
         ask.send(self.shared.groups.get(&self.task_type.host_group));
     }
@@ -222,6 +228,9 @@ impl Lease {
         (self.grace, self.window) = (None, None);
         self.limits.clear();
         self.leave_stage();
-        self.settle(ending(self.asked, over, self.timeout));
+        // a drain seats nobody: that is why no host took it
+        let draining = matches!(over, RunOver::NotSeated { .. }) && self.shared.health.is_draining();
+        let asked = self.asked.or(draining.then_some(EndReason::Drain));
+        self.settle(ending(asked, over, self.timeout));
     }
 }

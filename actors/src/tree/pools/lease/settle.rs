@@ -4,7 +4,7 @@
 //! a drain ends the trying; then the next incarnation finds the row and takes it back.
 
 use super::Lease;
-use crate::decide::verdict::{Circumstances, verdict};
+use crate::decide::verdict::{Circumstances, recorded, verdict};
 use crate::domain::{Ending, Outcome, Status, Verdict};
 use crate::ports::ledger::{Finish, FinishAnswer, LedgerError};
 use crate::ports::observer::{Fact, Fenced};
@@ -35,13 +35,15 @@ impl Lease {
         }
     }
 
-    /// Writes the end, and with it what is not stored yet; a checkpoint that a later attempt may need goes before it.
+    /// Writes the end, and with it what is not stored yet. Before it goes what does not fit beside it, and a checkpoint
+    /// that a later attempt may need.
     pub(super) fn write_end(&mut self) {
         let Some(settlement) = &mut self.settlement else {
             return;
         };
         let finish = match &settlement.finish {
             Some(finish) => finish.clone(),
+            None if !self.buffer.fits_one_write() => return self.write_record(),
             None if self.buffer.has_checkpoint() && may_go_on(&settlement.verdict) => return self.write_record(),
             None => {
                 let batch = self.buffer.take();
@@ -94,7 +96,7 @@ impl Lease {
         };
         let now = self.shared.world.clock.now();
         let ran = self.began.map(|began| now.saturating_sub(began)).unwrap_or_default();
-        let outcome = outcome(&settlement.verdict);
+        let outcome = recorded(&settlement.verdict, status);
         let (task, epoch, actor) = (self.key.task, self.key.epoch.0, self.place.path());
         if outcome == Outcome::Succeeded {
             tracing::debug!(%task, epoch, actor, %status, "an attempt ended");
@@ -129,16 +131,4 @@ impl Lease {
 /// Whether another attempt may follow: a retry, or after a replay.
 fn may_go_on(verdict: &Verdict) -> bool {
     !matches!(verdict, Verdict::Complete { .. } | Verdict::Cancel)
-}
-
-/// The outcome that a verdict will be recorded as, for the metrics.
-fn outcome(verdict: &Verdict) -> Outcome {
-    match verdict {
-        Verdict::Complete { .. } => Outcome::Succeeded,
-        Verdict::Cancel => Outcome::Cancelled,
-        Verdict::Release { .. } => Outcome::Released,
-        Verdict::Fail { outcome, .. } | Verdict::RetryIn { outcome, .. } | Verdict::DeadLetter { outcome, .. } => {
-            *outcome
-        }
-    }
 }

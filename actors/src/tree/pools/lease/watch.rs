@@ -25,10 +25,17 @@ impl Lease {
         });
         match &self.seat {
             Some(seat) => seat.cancel(reason),
-            None => self.leave_the_line(reason),
+            None => self.leave_the_line(),
         }
         if first {
             self.give_grace();
+        }
+    }
+
+    /// If no host has it yet, its ask is dropped, which gives it back; a host that was faster has begun it.
+    pub(super) fn drain(&self) {
+        if self.settlement.is_none() && self.seat.is_none() {
+            self.leave_the_line();
         }
     }
 
@@ -46,7 +53,7 @@ impl Lease {
     }
 
     /// Not seated: the group drops the ask when it comes to it; who waits for a host needn't wait for that.
-    fn leave_the_line(&mut self, _: EndReason) {
+    fn leave_the_line(&self) {
         if let Some(group) = self.shared.groups.get(&self.task_type.host_group) {
             // a group that is down has dropped its line already
             let _ = group.cast(crate::tree::hosts::GroupMsg::LeaveLine(self.key));
