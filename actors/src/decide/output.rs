@@ -7,6 +7,10 @@ use crate::domain::EventKind;
 /// Outputs, progress and logs wait that long for company.
 pub const WINDOW: Duration = Duration::from_millis(100);
 
+/// A stage is what people watch; it waits as long as nobody sees. A run that is over by then spares its commit: the end
+/// takes the stage along.
+pub const BREATH: Duration = Duration::from_millis(5);
+
 /// So many bytes are written without waiting.
 pub const ENOUGH: usize = 16 * 1024;
 
@@ -26,14 +30,18 @@ pub const MOST_KEPT: Size = Size { events: 2000, bytes: 1 << 20 };
 /// One write carries no more: keeps its commit short.
 pub const ONE_WRITE: Size = Size { events: 512, bytes: 512 << 10 };
 
-/// Whether what waits is to be written now. `waited` is the age of the oldest; `urgent` if something in it can't wait.
-pub fn is_due(bytes: usize, events: usize, urgent: bool, waited: Duration) -> bool {
-    events > 0 && (urgent || bytes >= ENOUGH || events >= MANY || waited >= WINDOW)
+/// How long an event may wait for others. A checkpoint blocks its run.
+pub fn patience(kind: EventKind) -> Duration {
+    match kind {
+        EventKind::Checkpoint | EventKind::State => Duration::ZERO,
+        EventKind::Stage => BREATH,
+        EventKind::Progress | EventKind::Output | EventKind::Log => WINDOW,
+    }
 }
 
-/// Kinds that somebody waits for: a stage is what people watch, a checkpoint blocks its run.
-pub fn is_urgent(kind: EventKind) -> bool {
-    matches!(kind, EventKind::Stage | EventKind::Checkpoint | EventKind::State)
+/// Whether so much waits that it is written whatever its patience.
+pub fn is_enough(bytes: usize, events: usize) -> bool {
+    bytes >= ENOUGH || events >= MANY
 }
 
 #[cfg(test)]
@@ -41,11 +49,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn tokens_wait_for_company_and_checkpoints_do_not() {
-        assert!(!is_due(10, 1, false, Duration::from_millis(99)));
-        assert!(is_due(10, 1, false, WINDOW));
-        assert!(is_due(ENOUGH, 1, false, Duration::ZERO));
-        assert!(is_due(0, 1, true, Duration::ZERO));
-        assert!(!is_due(0, 0, true, WINDOW));
+    fn tokens_wait_for_company_stages_for_a_breath_and_checkpoints_do_not() {
+        assert_eq!(patience(EventKind::Output), WINDOW);
+        assert!(patience(EventKind::Stage) < WINDOW / 10);
+        assert!(patience(EventKind::Checkpoint).is_zero());
+        assert!(is_enough(ENOUGH, 1) && is_enough(0, MANY) && !is_enough(10, 1));
     }
 }

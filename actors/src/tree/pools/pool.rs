@@ -31,6 +31,8 @@ use crate::tree::wiring::{Shared, SuspectPass};
 pub enum PoolMsg {
     /// Something may be due: claim what there is room for.
     Look,
+    /// Slots came free: claim once for all of them.
+    Claim,
     /// The seats of the type in hosts that are ready have changed; the health says how many there are.
     Seats,
     Claims {
@@ -84,6 +86,8 @@ pub struct Pool {
     pub(super) task_type: Arc<TaskType>,
     pub(super) myself: ActorRef<PoolMsg>,
     pub(super) place: Place,
+    /// Where its leases are.
+    leases: Place,
     pub(super) nursery: Nursery<LeaseKey>,
     rows: HashMap<LeaseKey, LeaseRow>,
     /// Runs that wait to be over because their lease actor died.
@@ -91,6 +95,8 @@ pub struct Pool {
     claiming: Option<Claiming>,
     /// Somebody said that something may be due, and we have not looked since.
     hungry: bool,
+    /// A `Claim` is on its way.
+    claim_due: bool,
     pub(super) recovery: Option<Recovery>,
     /// The next try of the claim.
     again: Option<Tick>,
@@ -110,6 +116,7 @@ impl Actor for PoolActor {
     async fn handle(&self, _: ActorRef<PoolMsg>, message: PoolMsg, pool: &mut Pool) -> Result<(), ActorProcessingErr> {
         match message {
             PoolMsg::Look => pool.look(),
+            PoolMsg::Claim => pool.claim_asked(),
             PoolMsg::Seats => pool.seats(),
             PoolMsg::Claims { token, answer } => pool.claims(token, answer).await,
             PoolMsg::TryClaimAgain => pool.send_claim(),
@@ -151,12 +158,14 @@ impl Pool {
             shared,
             task_type,
             myself,
+            leases: place.child("lease"),
             place,
             nursery: Nursery::new(),
             rows: HashMap::new(),
             orphans: HashMap::new(),
             claiming: None,
             hungry: true,
+            claim_due: false,
             recovery: None,
             again: None,
             unwritten: HashMap::new(),
@@ -290,7 +299,7 @@ impl Pool {
         }
         let (suspect, waited) = (claimed.suspect > Suspicion::None, claimed.waited);
         let (over, begun) = (CancellationToken::new(), Begun::default());
-        let place = self.place.child("lease").child(&key.to_string());
+        let place = self.leases.child(&key.to_string());
         let args = LeaseArgs {
             shared: Arc::clone(&self.shared),
             task_type: Arc::clone(&self.task_type),
@@ -394,10 +403,22 @@ impl Pool {
     /// The slot is free again.
     fn forget(&mut self, key: LeaseKey) {
         self.rows.remove(&key);
-        self.unwritten.remove(&key);
         let count = self.shared.holdings.remove(key);
         self.shared.saw(Fact::Leases { count });
         self.count();
+        self.claim_soon();
+    }
+
+    /// Leases that share a commit end together. A message to itself is handled after their ends, which
+    /// come first: so one claim is made for all their slots, not one for the first and another for the rest.
+    fn claim_soon(&mut self) {
+        if self.hungry && !self.claim_due {
+            self.claim_due = self.myself.cast(PoolMsg::Claim).is_ok();
+        }
+    }
+
+    fn claim_asked(&mut self) {
+        self.claim_due = false;
         if self.hungry {
             self.claim();
         }

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use serde_json::json;
 
-use crate::decide::output::{ENOUGH, MOST_KEPT, ONE_WRITE, is_due, is_urgent};
+use crate::decide::output::{ENOUGH, MOST_KEPT, ONE_WRITE, WINDOW, is_enough, patience};
 use crate::domain::{EventKind, Json, LeaseKey, NewEvent};
 use crate::ports::ledger::Record;
 use crate::ports::runner::RunEvent;
@@ -40,9 +40,8 @@ enum Pending {
 pub struct Buffer {
     pending: VecDeque<Pending>,
     bytes: usize,
-    urgent: bool,
-    /// When the oldest pending event came.
-    since: Option<Duration>,
+    /// When the least patient of them is to be written, by the node's clock.
+    due: Option<Duration>,
     /// Events handed out before: the attempt's own count.
     sent: u64,
     /// Log lines for which there was no room, since the last write.
@@ -150,8 +149,8 @@ impl Buffer {
 
     fn push(&mut self, pending: Pending, now: Duration) {
         self.bytes += pending.bytes();
-        self.urgent |= is_urgent(pending.kind());
-        self.since.get_or_insert(now);
+        let due = now + patience(pending.kind());
+        self.due = Some(self.due.map_or(due, |before| before.min(due)));
         self.pending.push_back(pending);
     }
 
@@ -169,9 +168,12 @@ impl Buffer {
         }
     }
 
-    pub fn is_due(&self, now: Duration) -> bool {
-        let waited = self.since.map(|since| now.saturating_sub(since)).unwrap_or_default();
-        is_due(self.bytes, self.pending.len(), self.urgent, waited)
+    /// How long what waits may wait on: nothing if it is to be written now.
+    pub fn due_in(&self, now: Duration) -> Duration {
+        if is_enough(self.bytes, self.pending.len()) {
+            return Duration::ZERO;
+        }
+        self.due.map_or(WINDOW, |due| due.saturating_sub(now))
     }
 
     pub fn is_empty(&self) -> bool {
@@ -198,7 +200,7 @@ impl Buffer {
         }
         self.sent += batch.events.len() as u64;
         if self.pending.is_empty() {
-            (self.urgent, self.since) = (false, None);
+            self.due = None;
         }
         batch
     }
@@ -255,6 +257,7 @@ fn text(data: &serde_json::Value) -> Json {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::decide::output::BREATH;
 
     fn output(reference: u64, value: &str) -> RunEvent {
         RunEvent::Output { reference, value: Json::trusted(value) }
@@ -291,13 +294,15 @@ mod tests {
     }
 
     #[test]
-    fn an_output_waits_for_company_and_a_checkpoint_does_not() {
-        let mut buffer = Buffer::default();
-        buffer.add(output(1, "1"), Duration::from_secs(1));
-        assert!(!buffer.is_due(Duration::from_secs(1)));
-        assert!(buffer.is_due(Duration::from_millis(1100)));
-        buffer.add(RunEvent::Checkpoint { reference: 2, value: Json::null() }, Duration::from_secs(1));
-        assert!(buffer.is_due(Duration::from_secs(1)));
+    fn an_output_waits_for_company_a_stage_for_a_breath_and_a_checkpoint_does_not() {
+        let (mut buffer, begin) = (Buffer::default(), Duration::from_secs(1));
+        buffer.add(output(1, "1"), begin);
+        assert_eq!(buffer.due_in(begin), WINDOW);
+        assert!(buffer.due_in(begin + WINDOW).is_zero());
+        buffer.add(RunEvent::Stage { name: "parse".into() }, begin);
+        assert_eq!(buffer.due_in(begin), BREATH);
+        buffer.add(RunEvent::Checkpoint { reference: 2, value: Json::null() }, begin);
+        assert!(buffer.due_in(begin).is_zero());
     }
 
     fn log(n: u32) -> RunEvent {
@@ -353,7 +358,7 @@ mod tests {
         buffer.add(RunEvent::Checkpoint { reference: 7, value: Json::null() }, Duration::ZERO);
         let first = buffer.take();
         assert_eq!((first.acks, first.checkpoint), (vec![], None));
-        assert!(buffer.has_checkpoint() && buffer.is_due(Duration::ZERO));
+        assert!(buffer.has_checkpoint() && buffer.due_in(Duration::ZERO).is_zero());
         let second = buffer.take();
         assert_eq!((second.from, second.acks), (ONE_WRITE.events as u64, vec![7]));
         assert!(second.checkpoint.is_some());

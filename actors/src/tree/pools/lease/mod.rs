@@ -89,7 +89,8 @@ pub struct Lease {
     in_flight: Option<InFlight>,
     settlement: Option<Settlement>,
     stage: Option<(String, Duration)>,
-    window: Option<Tick>,
+    /// When what waits is looked at again, by the node's clock.
+    window: Option<(Duration, Tick)>,
     limits: Vec<Tick>,
     grace: Option<Tick>,
     again: Option<Tick>,

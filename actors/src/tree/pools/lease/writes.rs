@@ -1,7 +1,6 @@
 //! Recording what the run says: one write in flight, repeated until it is answered.
 
 use super::{Lease, LeaseMsg};
-use crate::decide::output::WINDOW;
 use crate::decide::retry::{RetryPolicy, pause};
 use crate::domain::EndReason;
 use crate::ports::ledger::{LedgerError, Record, RecordAnswer, RenewAnswer};
@@ -23,11 +22,10 @@ impl Lease {
         if self.in_flight.is_some() || self.buffer.is_empty() {
             return;
         }
-        if !self.buffer.is_due(self.shared.world.clock.now()) {
-            if self.window.is_none() {
-                self.window = Some(Tick::after(&self.myself, WINDOW, || LeaseMsg::WindowOver));
-            }
-            return;
+        let now = self.shared.world.clock.now();
+        let wait = self.buffer.due_in(now);
+        if !wait.is_zero() {
+            return self.look_again(now + wait, wait);
         }
         self.write_record();
     }
@@ -36,6 +34,13 @@ impl Lease {
         let (record, acks) = self.buffer.take().into_record(self.key);
         self.in_flight = Some(InFlight { record, acks, tries: 0 });
         self.send_record();
+    }
+
+    /// Arms the window's end, unless it comes sooner already.
+    fn look_again(&mut self, at: Duration, wait: Duration) {
+        if self.window.as_ref().is_none_or(|(armed, _)| *armed > at) {
+            self.window = Some((at, Tick::after(&self.myself, wait, || LeaseMsg::WindowOver)));
+        }
     }
 
     pub(super) fn window_over(&mut self) {
