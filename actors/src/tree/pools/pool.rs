@@ -403,6 +403,7 @@ impl Pool {
     /// The slot is free again.
     fn forget(&mut self, key: LeaseKey) {
         self.rows.remove(&key);
+        self.unwritten.remove(&key);
         let count = self.shared.holdings.remove(key);
         self.shared.saw(Fact::Leases { count });
         self.count();
